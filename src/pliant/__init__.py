@@ -1,0 +1,1 @@
+"""Elastic bodies, simulated and identified from depth cameras."""
