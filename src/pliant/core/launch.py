@@ -1,0 +1,128 @@
+"""The one way kernels are launched: split over CPU threads, recorded when they repeat, as is on CUDA.
+
+Convention: the first argument of every kernel is `first: wp.int32`, the index its range starts at;
+its item is `first + wp.tid()`. A kernel writes only to its own item, so the result does not depend
+on how the range was cut, and one thread or two give identical bits.
+"""
+
+import logging
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pliant.core.errors import BadInput
+
+wp.config.log_level = logging.ERROR  # a library does not announce itself
+wp.config.enable_backward = False  # derivatives are written by hand; this halves compile times
+
+DEFAULT_GRAIN = 30_000
+"""Items a thread must have before a launch is split: handing work to a second Python thread costs
+about 0.1 ms, so only launches of a millisecond or more gain."""
+
+_threads: int | None = None
+_device: str = "cpu"
+_pool: ThreadPoolExecutor | None = None
+
+
+def thread_count() -> int:
+    """CPU threads in use: `set_threads`, else PLIANT_THREADS, else the number of cores."""
+    global _threads
+    if _threads is None:
+        text = os.environ.get("PLIANT_THREADS", "")
+        if text and not (text.isdigit() and int(text) >= 1):
+            raise BadInput(f"PLIANT_THREADS must be a whole number of at least 1, not '{text}'.")
+        _threads = int(text) if text else len(os.sched_getaffinity(0))
+    return _threads
+
+
+def set_threads(count: int) -> None:
+    """Use `count` CPU threads from now on."""
+    global _threads, _pool
+    if count < 1:
+        raise BadInput(f"The number of threads must be at least 1, not {count}.")
+    _threads = count
+    if _pool is not None:
+        _pool.shutdown()
+        _pool = None
+
+
+def set_device(name: str) -> None:
+    """Run on 'cpu' or a CUDA device such as 'cuda:0'; arrays made before stay where they are."""
+    global _device
+    wp.init()
+    try:
+        _device = wp.get_device(name).alias
+    except Exception as error:
+        known = ", ".join(d.alias for d in wp.get_devices())
+        raise BadInput(f"Device '{name}' is not available; this machine has: {known}.") from error
+
+
+def device() -> str:
+    """The device new arrays are made on."""
+    return _device
+
+
+def _workers() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        _pool = ThreadPoolExecutor(thread_count(), thread_name_prefix="pliant")
+    return _pool
+
+
+class Recorded:
+    """A launch whose arguments stay the same objects: prepared once, run many times."""
+
+    def __init__(
+        self, kernel: Any, count: int, inputs: Sequence[Any], *, grain: int = DEFAULT_GRAIN
+    ):
+        parts = 1
+        if _device == "cpu":
+            parts = max(1, min(thread_count(), count // max(grain, 1)))
+        cuts = [count * p // parts for p in range(parts + 1)]
+        self._commands = [
+            wp.launch(
+                kernel, dim=b - a, inputs=[a, *inputs], device=_device, record_cmd=True
+            )
+            for a, b in zip(cuts, cuts[1:], strict=False)
+            if b > a
+        ]
+
+    def set(self, index: int, value: Any) -> None:
+        """Change argument `index` (counted without `first`)."""
+        for command in self._commands:
+            command.set_param_at_index(index + 1, value)
+
+    def run(self) -> None:
+        """Launch; returns when the work is done (on CUDA: when it is queued)."""
+        if not self._commands:
+            return
+        others: list[Future] = [_workers().submit(c.launch) for c in self._commands[1:]]
+        self._commands[0].launch()
+        for future in others:
+            future.result()
+
+
+def launch(
+    kernel: Any, count: int, inputs: Sequence[Any], *, grain: int = DEFAULT_GRAIN
+) -> None:
+    """Run `kernel` over `count` items with `inputs` (without `first`)."""
+    if count == 0:
+        return
+    if _device != "cpu" or thread_count() == 1 or count < 2 * grain:
+        wp.launch(kernel, dim=count, inputs=[0, *inputs], device=_device)
+        return
+    Recorded(kernel, count, inputs, grain=grain).run()
+
+
+def to_device(array: np.ndarray, dtype: Any) -> wp.array:
+    """Copy a NumPy array to the current device (a copy, so that the caller's array stays his)."""
+    return wp.array(np.ascontiguousarray(array), dtype=dtype, device=_device, copy=True)
+
+
+def zeros(shape: int | tuple[int, ...], dtype: Any) -> wp.array:
+    """Zeros on the current device."""
+    return wp.zeros(shape, dtype=dtype, device=_device)

@@ -1,0 +1,157 @@
+"""Held regions and loads of a scene turned into numbers: masks, wall terms and nodal forces."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+from pliant.dynamics.loads import BodyForce, Fixed, Load, PointLoad, Pressure, Traction
+from pliant.dynamics.scene import Scene, vector3
+from pliant.fem.body import Body
+from pliant.fem.quadrature import FacetPoints, facet_points
+from pliant.fem.walls import Walls, build_walls
+
+
+@dataclass(frozen=True)
+class HeldNodes:
+    """Strongly held components: of `nodes` (h,), where `axes` (h, 3) is 1."""
+
+    fixed: Fixed
+    nodes: np.ndarray
+    axes: np.ndarray
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """free: (nodes, 3) of 1 or 0. walls: weak walls, with the points of each held region."""
+
+    scene: Scene
+    free: np.ndarray
+    held: list[HeldNodes]
+    walls: Walls | None
+    wall_pieces: list[tuple[Fixed, FacetPoints]]
+    loads: list[tuple[Load, np.ndarray]]
+
+    @property
+    def changes(self) -> bool:
+        """True if loads or walls depend on time."""
+        moving_walls = any(f.moves for f, _ in self.wall_pieces)
+        moving_loads = any(
+            load.history is not None or callable(getattr(load, "force", None))
+            for load, _ in self.loads
+        )
+        return moving_walls or moving_loads
+
+    def prescribed(self, t: float) -> np.ndarray:
+        """Displacement (nodes, 3) of the strongly held components at time t, zero elsewhere."""
+        out = np.zeros((len(self.free), 3))
+        for h in self.held:
+            value = h.fixed.at(self.scene.body.nodes[h.nodes], t)
+            out[h.nodes] = np.where(h.axes > 0.0, value, out[h.nodes])
+        return out
+
+    def given_on_walls(self, t: float) -> np.ndarray:
+        """Given displacement (q, 3) at the walls' quadrature points."""
+        return np.concatenate([f.at(p.position, t) for f, p in self.wall_pieces])
+
+    def wall_forces(self, lam: np.ndarray, mu: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Nodal forces (nodes, 3) of a given wall displacement (q, 3)."""
+        out = np.zeros((len(self.free), 3))
+        if self.walls is not None and np.any(given):
+            loads = self.walls.loads(lam, mu, given)
+            np.add.at(out, self.scene.body.cells[self.walls.cell], loads)
+        return out
+
+    def load_forces(self, t: float) -> np.ndarray:
+        """Nodal forces (nodes, 3) of all loads (not gravity) at time t."""
+        out = np.zeros((len(self.free), 3))
+        for load, spread in self.loads:
+            factor = 1.0
+            if load.history is not None:
+                factor = float(load.history(np.zeros((1, 1)), t)[0, 0])
+            if isinstance(load, BodyForce) and callable(load.force):
+                nodes = self.scene.body.nodes
+                value = np.zeros((len(nodes), 3))
+                value[:, : self.scene.dim] = load.force(nodes, t)
+                out += factor * _consistent_mass_product(self.scene.body, value)
+            else:
+                out += factor * spread
+        return out
+
+
+def build_boundary(scene: Scene) -> Boundary:
+    """Resolve the regions of a scene against its body's surface."""
+    body = scene.body
+    free = np.ones((len(body.nodes), 3))
+    free[:, body.dim :] = 0.0
+    points = facet_points(body) if (scene.fixed or scene.loads) else None
+    held: list[HeldNodes] = []
+    pieces: list[tuple[Fixed, FacetPoints]] = []
+    for number, fixed in enumerate(scene.fixed):
+        if body.is_grid:
+            inside = fixed.region.distance(points.position) <= 0.0
+            inside &= points.weight > 0.0
+            if not inside.any():
+                raise BadInput(_touches_nothing("fixed", number))
+            pieces.append((fixed, points[inside]))
+        else:
+            surface_nodes = np.unique(body.surface.points.nodes)
+            reach = 1e-9 * body.spacing  # a region that ends on a face still holds its nodes
+            inside = fixed.region.distance(body.nodes[surface_nodes]) <= reach
+            if not inside.any():
+                raise BadInput(_touches_nothing("fixed", number))
+            nodes = surface_nodes[inside]
+            axes = np.broadcast_to(fixed.mask(), (len(nodes), 3)).copy()
+            axes[:, body.dim :] = 0.0
+            held.append(HeldNodes(fixed, nodes, axes))
+            free[nodes] = np.where(axes > 0.0, 0.0, free[nodes])
+    walls = None
+    if pieces:
+        mask = np.array([1.0] * body.dim + [0.0] * (3 - body.dim))
+        walls = build_walls(body, [(p, f.mask() * mask) for f, p in pieces])
+    loads = [
+        (load, _spread(load, number, body, points)) for number, load in enumerate(scene.loads)
+    ]
+    return Boundary(scene, free, held, walls, pieces, loads)
+
+
+def _touches_nothing(kind: str, number: int) -> str:
+    return (
+        f"{kind}[{number}]: the region touches no part of the body's surface; "
+        "move or enlarge it."
+    )
+
+
+def _spread(load: Load, number: int, body: Body, points: FacetPoints | None) -> np.ndarray:
+    """Nodal forces (nodes, 3) of a load at factor one."""
+    out = np.zeros((len(body.nodes), 3))
+    if isinstance(load, PointLoad):
+        at = body.locate(np.asarray([load.point], float)[:, : body.dim])
+        np.add.at(out, at.nodes[0], at.weights[0][:, None] * vector3("force", load.force))
+        return out
+    if isinstance(load, BodyForce):
+        if callable(load.force):
+            return out
+        volumes = np.bincount(body.cells.ravel(), body.node_volumes.ravel(), len(body.nodes))
+        return volumes[:, None] * vector3("force", load.force)
+    assert points is not None
+    inside = load.region.distance(points.position) <= 0.0
+    if not inside.any():
+        raise BadInput(_touches_nothing("loads", number))
+    chosen = points[inside]
+    if isinstance(load, Traction):
+        traction = np.broadcast_to(vector3("force", load.force), (len(chosen.cell), 3))
+    elif isinstance(load, Pressure):
+        traction = -load.pressure * chosen.normal
+    force = np.einsum("q,qa,qi->qai", chosen.weight, chosen.shape, traction)
+    np.add.at(out, body.cells[chosen.cell], force)
+    return out
+
+
+def _consistent_mass_product(body: Body, value: np.ndarray) -> np.ndarray:
+    """Integral of N_a f over the body, f at each cell's filled centroid (second order)."""
+    mean = np.einsum("ca,cai->ci", body.node_volumes, value[body.cells])
+    mean /= np.maximum(body.cell_volumes, 1e-300)[:, None]
+    out = np.zeros((len(body.nodes), 3))
+    np.add.at(out, body.cells, body.node_volumes[:, :, None] * mean[:, None, :])
+    return out

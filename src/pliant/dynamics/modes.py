@@ -1,0 +1,51 @@
+"""Natural frequencies and modes: K phi = w^2 M phi on the free components."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, eigsh, splu
+
+from pliant.core.errors import BadInput
+from pliant.dynamics.scene import Scene
+from pliant.dynamics.system import System
+
+RIGID_SHIFT = 1e-3
+"""Shift, as a share of the stiffness-to-mass scale of the whole body, that makes a free body's
+matrix invertible; it is subtracted again from the eigenvalues."""
+
+
+@dataclass(frozen=True)
+class Modes:
+    """frequencies: (count,) [Hz], ascending; shapes: (count, nodes, dim), unit modal mass."""
+
+    frequencies: np.ndarray
+    shapes: np.ndarray
+
+
+def modes(scene: Scene, count: int = 6) -> Modes:
+    """The `count` lowest modes about the rest shape; a free body starts with its rigid motions."""
+    system = System(scene)
+    s, n = system, system.node_count
+    s.elasticity.assemble(s.matrix, s.mass, mass_factor=0.0, stiffness_factor=1.0)
+    if s.walls is not None:
+        s.walls.assemble(s.matrix, 1.0)
+    free = np.flatnonzero(s.boundary.free.reshape(-1))
+    if not 0 < count < len(free) - 1:
+        raise BadInput(f"count must lie between 1 and {len(free) - 2}, not {count}.")
+    K = s.matrix.to_scipy().tocsr()[free][:, free].tocsc()
+    m = np.repeat(s.mass_host, 3)[free]
+    M = sparse.diags(m)
+    extent = np.ptp(scene.body.nodes, axis=0).max()
+    modulus = float(np.mean(system.mu))
+    density = s.mass_host.sum() / max(scene.body.volume, 1e-300)
+    shift = -RIGID_SHIFT * modulus / (density * extent**2)
+    factor = splu(K - shift * M, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    inverse = LinearOperator(K.shape, matvec=factor.solve, dtype=float)
+    start = np.random.default_rng(0).standard_normal(len(free))  # fixed: the same bits every time
+    values, vectors = eigsh(K, count, M, sigma=shift, OPinv=inverse, v0=start, which="LM")
+    order = np.argsort(values)
+    shapes = np.zeros((count, 3 * n))
+    shapes[:, free] = vectors[:, order].T
+    frequencies = np.sqrt(np.maximum(values[order], 0.0)) / (2.0 * np.pi)
+    return Modes(frequencies, shapes.reshape(count, n, 3)[:, :, : scene.dim])

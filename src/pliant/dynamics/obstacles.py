@@ -1,0 +1,54 @@
+"""Things a body may hit: anything with a signed distance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+from pliant.geometry.shape import Shape
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The ground normal . x = offset; bodies stay where normal . x >= offset."""
+
+    normal: tuple[float, ...] = (0.0, 1.0, 0.0)
+    offset: float = 0.0
+
+    def __post_init__(self):
+        n = np.asarray(self.normal, float)
+        length = np.linalg.norm(n)
+        if not (np.isfinite(length) and length > 0.0) or not np.isfinite(self.offset):
+            raise BadInput(f"A plane needs a normal of positive length, not {self.normal}.")
+        object.__setattr__(self, "normal", tuple(float(c) for c in n / length))
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A solid shape; bodies stay outside. Sampled at `spacing` [m] (the body's by default)."""
+
+    shape: Shape
+    spacing: float | None = None
+
+
+@dataclass(frozen=True)
+class ContactLaw:
+    """Softmin springs (seed 000, section 2.8), per area so that the mesh does not matter.
+
+    pressure(d) = stiffness * ln(1 + exp(-sharpness d)) / sharpness, for the distance d to the
+    obstacle. stiffness [Pa/m] defaults to 20 times Young's modulus over the spacing; sharpness
+    [1/m] to 10 over the spacing. friction: Coulomb coefficient, smoothed below slip_speed [m/s].
+    """
+
+    stiffness: float | None = None
+    sharpness: float | None = None
+    friction: float = 0.0
+    slip_speed: float = 1e-3
+
+    def __post_init__(self):
+        for name in ("stiffness", "sharpness", "slip_speed"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value > 0.0):
+                raise BadInput(f"Contact {name} must be positive, not {value}.")
+        if not (np.isfinite(self.friction) and self.friction >= 0.0):
+            raise BadInput(f"Contact friction must not be negative, not {self.friction}.")

@@ -1,0 +1,74 @@
+"""A scene: a body, what it is made of, what acts on it, and how time advances."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+from pliant.dynamics.integrators import Integrator, Newmark1
+from pliant.dynamics.loads import Fixed, Load
+from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
+from pliant.fem.body import Body
+from pliant.fem.material import Material
+
+MODELS = ("corotated", "linear")
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Everything a simulation depends on; immutable, `dataclasses.replace` makes variants.
+
+    gravity [m/s^2]; initial_velocity [m/s] and initial_spin [rad/s] about the centre of mass.
+    tolerance: relative residual of each linear solve.
+    """
+
+    body: Body
+    material: Material = field(default_factory=Material)
+    gravity: tuple[float, ...] = (0.0, -9.81, 0.0)
+    fixed: Sequence[Fixed] = ()
+    loads: Sequence[Load] = ()
+    obstacles: Sequence[Plane | Obstacle] = ()
+    contact: ContactLaw = field(default_factory=ContactLaw)
+    integrator: Integrator = field(default_factory=lambda: Newmark1(dt=0.01, theta=0.6))
+    model: str = "corotated"
+    initial_velocity: tuple[float, ...] = (0.0, 0.0, 0.0)
+    initial_spin: tuple[float, ...] = (0.0, 0.0, 0.0)
+    tolerance: float = 1e-8
+    source: dict | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self):
+        if self.model not in MODELS:
+            raise BadInput(f"model must be one of {', '.join(MODELS)}, not '{self.model}'.")
+        if not (0.0 < self.tolerance < 1.0):
+            raise BadInput(f"tolerance must lie between 0 and 1, not {self.tolerance}.")
+        for name in ("gravity", "initial_velocity", "initial_spin"):
+            vector3(name, getattr(self, name))
+        self.material.lame(len(self.body.cells))  # per-cell arrays must fit the body
+        self.material.densities(len(self.body.cells))
+
+    @property
+    def dim(self) -> int:
+        """2 or 3."""
+        return self.body.dim
+
+    @property
+    def dt(self) -> float:
+        """Time step [s]."""
+        return self.integrator.dt
+
+    def save(self, path) -> None:
+        """Write the scene as TOML (see app.scene_files)."""
+        from pliant.app.scene_files import save_scene  # the file format belongs to the app layer
+
+        save_scene(self, path)
+
+
+def vector3(name: str, value: Sequence[float]) -> np.ndarray:
+    """A 2D or 3D vector as three numbers."""
+    array = np.asarray(value, float)
+    if array.ndim != 1 or len(array) not in (2, 3) or not np.isfinite(array).all():
+        raise BadInput(f"{name} must be two or three finite numbers, not {value!r}.")
+    out = np.zeros(3)
+    out[: len(array)] = array
+    return out

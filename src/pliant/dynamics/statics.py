@@ -1,0 +1,139 @@
+"""Rest under load: a fixed-point iteration on the cells' rotations (seed 000, figure 2.10).
+
+Each iteration solves (K_R + contact) du = f + f_contact(u) - f_internal(u) with R at the current u;
+for the linear model without contact one iteration is exact. It stops when the force imbalance is
+below `tolerance` times the largest force the body carries, and the load is applied in growing steps
+when the full load does not converge from where it is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from pliant.core.errors import SolverFailure
+from pliant.core.launch import to_device, zeros
+from pliant.dynamics.scene import Scene
+from pliant.dynamics.system import System
+from pliant.linalg.blocks import combine, dot, keep_free
+from pliant.linalg.pcg import Tolerance
+
+MAX_ITERATIONS = 200
+"""Rotation updates per load step; a bent beam takes 10 to 60."""
+
+SMALLEST_LOAD_STEP = 1.0 / 256.0
+
+
+@dataclass(frozen=True)
+class StaticRecord:
+    """How a static solve went."""
+
+    rotation_updates: int
+    solver_iterations: int
+    imbalance: float
+    load_steps: int
+
+
+def solve_static(scene: Scene, *, tolerance: float = 1e-8) -> np.ndarray:
+    """Displacement (nodes, dim) at rest under the loads at t = 0."""
+    return solve_static_recorded(scene, tolerance=tolerance)[0]
+
+
+def solve_static_recorded(
+    scene: Scene, *, tolerance: float = 1e-8, system: System | None = None
+) -> tuple[np.ndarray, StaticRecord]:
+    """`solve_static` with a record of the iterations."""
+    problem = _Static(system or System(scene), tolerance)
+    load, step = 0.0, 1.0
+    load_steps = 0
+    u = problem.u
+    while load < 1.0:
+        wp.copy(problem.saved, u)
+        target = min(1.0, load + step)
+        if problem.solve(target):
+            load = target
+            load_steps += 1
+            step *= 2.0
+        else:
+            wp.copy(u, problem.saved)
+            step /= 2.0
+            if step < SMALLEST_LOAD_STEP:
+                raise SolverFailure(
+                    f"The body found no rest at {target:.0%} of its load: {problem.reason} "
+                    "Reduce the load, or simulate with damping instead."
+                )
+    result = u.numpy()[:, : scene.dim]
+    return result, StaticRecord(
+        problem.updates, problem.solver_iterations, problem.imbalance, load_steps
+    )
+
+
+class _Static:
+    def __init__(self, system: System, tolerance: float):
+        self.system = system
+        self.tolerance = tolerance
+        n = system.node_count
+        self.u = to_device(np.zeros((n, 3)), wp.vec3d)
+        self.saved, self._r, self._du, self._zero = (zeros(n, wp.vec3d) for _ in range(4))
+        self.updates = self.solver_iterations = 0
+        self.imbalance = np.inf
+        self.reason = ""
+
+    def solve(self, load: float) -> bool:
+        """Iterate at a share of the load; False when it does not settle."""
+        s = self.system
+        external = to_device(load * s.external_force(0.0), wp.vec3d)
+        self._hold(load)
+        previous = np.inf
+        grown = 0
+        for _ in range(MAX_ITERATIONS):
+            r = self._r
+            s.elasticity.rotate(self.u)
+            s.elasticity.assemble(s.matrix, s.mass, mass_factor=0.0, stiffness_factor=1.0)
+            wp.copy(r, external)
+            if s.contact is not None:
+                s.contact.add_forces(
+                    self.u, self._zero, self.u, self.u, f_new=1.0, f_old=0.0, out=r
+                )
+                s.contact.add_to_matrix(s.matrix, 1.0)
+            s.elasticity.add_force(self.u, 1.0, r, factor=-1.0)
+            if s.walls is not None:
+                s.walls.assemble(s.matrix, 1.0)
+                s.walls.add_force(self.u, r, factor=-1.0)
+            reactions = np.abs(r.numpy()).sum(axis=0).max()
+            keep_free(r, s.matrix.free)
+            scale = np.sqrt(dot(external, external)) + 1e-3 * reactions
+            self.imbalance = np.sqrt(dot(r, r)) / max(scale, 1e-300)
+            if not np.isfinite(self.imbalance):
+                self.reason = "the forces became infinite."
+                return False
+            if self.imbalance <= self.tolerance:
+                return True
+            grown = grown + 1 if self.imbalance > previous else 0
+            if grown > 8:
+                self.reason = "the imbalance keeps growing."
+                return False
+            previous = self.imbalance
+            s.preconditioner.update(s.matrix)
+            self._du.zero_()
+            # solving much finer than the rotations are known would be wasted
+            relative = max(1e-10, min(1e-4, 0.1 * self.tolerance / self.imbalance))
+            relative = min(relative, 1e-6)
+            solution = s.solver.solve(
+                r, self._du, Tolerance(relative=relative, max_iterations=20_000)
+            )
+            self.solver_iterations += solution.iterations
+            if not solution.outcome.ok and solution.residual > 1e-3 * np.sqrt(dot(r, r)):
+                raise SolverFailure(f"The static solve failed: {solution.outcome.value}.")
+            combine(self.u, (1.0, self.u), (1.0, self._du))
+            self.updates += 1
+        self.reason = f"{MAX_ITERATIONS} rotation updates were not enough."
+        return False
+
+    def _hold(self, load: float) -> None:
+        boundary = self.system.boundary
+        if boundary.held:
+            u = self.u.numpy()
+            held = boundary.free == 0.0
+            u[held] = load * boundary.prescribed(0.0)[held]
+            self.u.assign(u)

@@ -1,0 +1,264 @@
+"""A scene made ready to compute: operators on the device, the linear solver, and one time step.
+
+Every step solves g(x; u, v, a) = 0 with the residual
+
+    g = M (m . (x, u, v, a)) + K_R-force(k . (x, u, v, a), s) - f_new f' - f_old f,
+
+m, k the integrator's weights with Rayleigh damping resolved, s = f_new + f_old, and the rotations R
+taken at the predicted displacement. It is linear in x.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import warp as wp
+
+from pliant.core.errors import SolverFailure
+from pliant.core.launch import to_device, zeros
+from pliant.core.solution import Outcome, Solution
+from pliant.dynamics.boundary import Boundary, build_boundary
+from pliant.dynamics.contact import Contact
+from pliant.dynamics.scene import Scene, vector3
+from pliant.fem.elasticity import Elasticity
+from pliant.fem.material import Material
+from pliant.fem.wall_operator import WallOperator
+from pliant.linalg.blocks import BlockMatrix, add_scaled_rows, combine
+from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Tolerance
+
+
+@dataclass
+class State:
+    """Displacement, velocity, acceleration of the nodes on the device, and the time."""
+
+    u: wp.array
+    v: wp.array
+    a: wp.array
+    t: float = 0.0
+
+    def fields(self) -> tuple[wp.array, wp.array, wp.array]:
+        """(u, v, a)."""
+        return self.u, self.v, self.a
+
+
+@dataclass
+class StepRecord:
+    """What one step took."""
+
+    solution: Solution
+    timings: dict[str, float] = field(default_factory=dict)
+
+
+class System:
+    """Operators of a scene on the device."""
+
+    def __init__(self, scene: Scene):
+        self.scene = scene
+        body = scene.body
+        self.node_count = len(body.nodes)
+        self.boundary: Boundary = build_boundary(scene)
+        self.elasticity = Elasticity(body, corotated=scene.model == "corotated")
+        self.walls = WallOperator(self.boundary.walls) if self.boundary.walls else None
+        self.matrix = BlockMatrix(body.pattern, self.boundary.free)
+        self.mass = zeros(self.node_count, wp.float64)
+        self.contact: Contact | None = None
+        self.set_material(scene.material)
+        self.preconditioner = make_preconditioner(scene, self.boundary.free)
+        self.solver = ConjugateGradients(self.matrix, self.preconditioner)
+        self._steady_force: np.ndarray | None = None
+        self._b, self._w, self._x, self._scratch = (
+            zeros(self.node_count, wp.vec3d) for _ in range(4)
+        )
+
+    def set_material(self, material: Material) -> None:
+        """Change what the body is made of; the geometry stays."""
+        body = self.scene.body
+        self.material = material
+        self.lam, self.mu = material.lame(len(body.cells))
+        self.elasticity.set_material(self.lam, self.mu)
+        if self.walls is not None:
+            self.walls.set_material(self.lam, self.mu)
+        density = material.densities(len(body.cells))
+        weights = (density[:, None] * body.node_volumes).reshape(-1)
+        self.mass_host = np.bincount(body.cells.reshape(-1), weights, self.node_count)
+        self.mass.assign(self.mass_host)
+        self._steady_force = None
+        if self.scene.obstacles:
+            self.contact = Contact(
+                body,
+                self.scene.obstacles,
+                self.scene.contact,
+                youngs_modulus=float(np.mean(material.youngs_modulus)),
+            )
+
+    def initial_state(self) -> State:
+        """Rest shape, with the scene's initial velocity and spin, in equilibrium acceleration."""
+        body = self.scene.body
+        X = np.zeros((self.node_count, 3))
+        X[:, : body.dim] = body.nodes
+        centre = (self.mass_host @ X) / self.mass_host.sum()
+        v = vector3("initial_velocity", self.scene.initial_velocity) + np.cross(
+            vector3("initial_spin", self.scene.initial_spin), X - centre
+        )
+        v = v * self.boundary.free
+        u = self.boundary.prescribed(0.0)
+        state = State(
+            to_device(u, wp.vec3d), to_device(v, wp.vec3d), zeros(self.node_count, wp.vec3d)
+        )
+        self._set_initial_acceleration(state)
+        return state
+
+    def _set_initial_acceleration(self, state: State) -> None:
+        """M a = f - D v - K u: lumped, so a division; slivers without mass start at rest."""
+        material = self.material
+        force = zeros(self.node_count, wp.vec3d)
+        combine(self._w, (1.0, state.u), (material.stiffness_damping, state.v))
+        self.elasticity.rotate(state.u)
+        self.elasticity.add_force(self._w, 1.0, force, factor=-1.0)
+        if self.walls is not None:
+            self.walls.add_force(self._w, force, factor=-1.0)
+        if self.contact is not None:
+            self.contact.add_forces(
+                state.u, state.v, state.u, state.u, f_new=1.0, f_old=0.0, out=force
+            )
+        total = force.numpy() + self.external_force(state.t)
+        m = self.mass_host[:, None]
+        floor = 1e-6 * self.mass_host.max()
+        a = np.where(m > floor, total / np.maximum(m, floor), 0.0)
+        a -= material.mass_damping * state.v.numpy()
+        state.a.assign(a * self.boundary.free)
+
+    def external_force(self, t: float) -> np.ndarray:
+        """Gravity, loads and wall data (nodes, 3) at time t; contact is apart."""
+        if self._steady_force is not None and not self.boundary.changes:
+            return self._steady_force
+        force = self.mass_host[:, None] * vector3("gravity", self.scene.gravity)
+        force = force + self.boundary.load_forces(t)
+        if self.walls is not None:
+            given = self.boundary.given_on_walls(t)
+            beta = self.material.stiffness_damping
+            if beta > 0.0 and self.boundary.changes:
+                h = 1e-3 * self.scene.dt  # central difference: the wall's own velocity
+                later, earlier = (self.boundary.given_on_walls(t + s) for s in (h, -h))
+                given = given + beta * (later - earlier) / (2.0 * h)
+            force += self.boundary.wall_forces(self.lam, self.mu, given)
+        self._steady_force = force
+        return force
+
+    def prepare(self, state: State) -> None:
+        """Rotations, contact and matrix of the step that starts at `state`."""
+        scheme, material = self.scene.integrator, self.material
+        self.predicted = self._combined(scheme.predictor, state)
+        self.elasticity.rotate(self.predicted)
+        mass = scheme.mass_weights(material.mass_damping)
+        stiff = scheme.stiffness_weights(material.stiffness_damping)
+        self.elasticity.assemble(
+            self.matrix, self.mass, mass_factor=mass[0], stiffness_factor=stiff[0]
+        )
+        if self.walls is not None and stiff[0] != 0.0:
+            self.walls.assemble(self.matrix, stiff[0])
+        b = self._b
+        b.zero_()
+        if self.contact is not None:
+            base = self._combined(scheme.next_u[1:], state)
+            f_new, f_old = scheme.force
+            self.contact.add_forces(
+                state.u, state.v, self.predicted, base, f_new=f_new, f_old=f_old, out=b
+            )
+            if scheme.next_u[0] != 0.0:
+                self.contact.add_to_matrix(self.matrix, scheme.next_u[0])
+
+    def right_hand_side(self, state: State) -> wp.array:
+        """b of A x = b; `prepare` has put the contact forces in."""
+        scheme, material = self.scene.integrator, self.material
+        b, w = self._b, self._w
+        mass = scheme.mass_weights(material.mass_damping)
+        stiff = scheme.stiffness_weights(material.stiffness_damping)
+        f_new, f_old = scheme.force
+        external = f_new * self.external_force(state.t + scheme.dt)
+        if f_old != 0.0:
+            external = external + f_old * self.external_force(state.t)
+        combine(b, (1.0, b), (1.0, to_device(external, wp.vec3d)))
+        combine(w, *zip(stiff[1:], state.fields(), strict=True))
+        self.elasticity.add_force(w, scheme.force_total, b, factor=-1.0)
+        if self.walls is not None:
+            self.walls.add_force(w, b, factor=-1.0)
+        combine(w, *zip(mass[1:], state.fields(), strict=True))
+        add_scaled_rows(b, self.mass, -1.0, w)
+        return b
+
+    def step(self, state: State) -> tuple[State, StepRecord]:
+        """Advance one time step; raises SolverFailure with the reason if the solve fails."""
+        from time import perf_counter
+
+        scheme = self.scene.integrator
+        t0 = perf_counter()
+        self.prepare(state)
+        b = self.right_hand_side(state)
+        t1 = perf_counter()
+        self.preconditioner.update(self.matrix)
+        t2 = perf_counter()
+        x = self._start_value(state)
+        solution = self.solver.solve(b, x, Tolerance(relative=self.scene.tolerance))
+        t3 = perf_counter()
+        if not solution.outcome.ok and not self._acceptable(solution):
+            raise SolverFailure(
+                f"The step at t = {state.t:g} s failed: {solution.outcome.value} "
+                f"(residual {solution.residual:.2e}, wanted {solution.target:.2e})."
+            )
+        u, v, a = (
+            self._combined(weights[1:], state, extra=(weights[0], x))
+            for weights in (scheme.next_u, scheme.next_v, scheme.next_a)
+        )
+        after = State(u, v, a, state.t + scheme.dt)
+        self._impose(after)
+        timings = {"assembly": t1 - t0, "setup": t2 - t1, "solve": t3 - t2}
+        return after, StepRecord(solution, timings)
+
+    def _acceptable(self, solution: Solution) -> bool:
+        """Stagnation close to the target is rounding, not failure."""
+        near = solution.residual <= 1e3 * solution.target
+        return solution.outcome is Outcome.STAGNATED and near
+
+    def _combined(self, weights, state: State, extra=None) -> wp.array:
+        """A new array: the weighted sum of u, v, a (and one more)."""
+        out = wp.empty_like(state.u)
+        terms = list(zip(weights, state.fields(), strict=True))
+        if extra is not None:
+            terms.append(extra)
+        combine(out, *terms)
+        return out
+
+    def _start_value(self, state: State) -> wp.array:
+        """First guess of x: what leads to the predicted displacement (seed 000, eq. 4.4.18)."""
+        scheme = self.scene.integrator
+        x = self._x
+        w = scheme.next_u
+        if w[0] != 0.0:
+            base = self._combined(w[1:], state)
+            combine(x, (1.0 / w[0], self.predicted), (-1.0 / w[0], base))
+        else:
+            wp.copy(x, state.a)
+        if self.boundary.held:
+            given = self.boundary.prescribed(state.t + scheme.dt)
+            base = self._combined(w[1:], state).numpy()
+            value = x.numpy()
+            held = self.boundary.free == 0.0
+            if w[0] != 0.0:
+                value[held] = ((given - base) / w[0])[held]
+            else:
+                value[held] = 0.0
+            x.assign(value)
+        return x
+
+    def _impose(self, state: State) -> None:
+        """Held components exactly where they are held, against rounding and explicit drift."""
+        if self.boundary.held:
+            u = state.u.numpy()
+            held = self.boundary.free == 0.0
+            u[held] = self.boundary.prescribed(state.t)[held]
+            state.u.assign(u)
+
+
+def make_preconditioner(scene: Scene, free: np.ndarray):
+    """The preconditioner for a scene's matrix."""
+    return BlockJacobi(len(scene.body.nodes))

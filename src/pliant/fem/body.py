@@ -1,0 +1,77 @@
+"""What the engine sees of a body, whatever its discretisation."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+from pliant.fem.cells import GRID
+from pliant.fem.embedding import Embedding, Surface
+from pliant.fem.ghost import GhostPenalty
+from pliant.fem.pattern import Pattern
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """Nodes, cells and the geometry of each cell; built by GridBody or TetBody.
+
+    nodes: (nodes, dim) [m]; cells: (cells, k) node indices, k = 8 or 4 on grids (x fastest), dim + 1
+    for simplices. geometry_table[geometry_row[c]] describes cell c (see fem.cells).
+    node_volumes: (cells, k) integrals of the shape functions over the filled part.
+    """
+
+    nodes: np.ndarray
+    cells: np.ndarray
+    kind: int
+    geometry_row: np.ndarray
+    geometry_table: np.ndarray
+    node_volumes: np.ndarray
+    surface: Surface
+    pattern: Pattern
+    locate: Callable[[np.ndarray], Embedding] = field(repr=False)
+    spacing: float
+    ghost: GhostPenalty | None = None
+    lattice: np.ndarray | None = None
+
+    @property
+    def dim(self) -> int:
+        """2 (plane strain, per unit of thickness) or 3."""
+        return self.nodes.shape[1]
+
+    @property
+    def is_grid(self) -> bool:
+        """True for partially filled grid cells, False for simplices."""
+        return self.kind == GRID
+
+    @cached_property
+    def cell_volumes(self) -> np.ndarray:
+        """Filled volume of each cell, (cells,)."""
+        return self.node_volumes.sum(axis=1)
+
+    @property
+    def volume(self) -> float:
+        """Filled volume of the body [m^3] (2D: area)."""
+        return float(self.cell_volumes.sum())
+
+    @cached_property
+    def fill(self) -> np.ndarray:
+        """Filled fraction of each cell, (cells,); 1 for simplices."""
+        if not self.is_grid:
+            return np.ones(len(self.cells))
+        return self.cell_volumes / self.spacing**self.dim
+
+    def displacement_at(self, points: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Displacement at material points (points, dim), by the elements' own interpolation."""
+        points = np.atleast_2d(np.asarray(points, float))
+        if points.shape[1] != self.dim:
+            raise BadInput(f"The points have {points.shape[1]} coordinates, the body {self.dim}.")
+        return self.locate(points).at(np.asarray(u))
+
+    def __repr__(self) -> str:
+        kind = "grid" if self.is_grid else "simplex"
+        return (
+            f"<{self.dim}D {kind} body: {len(self.cells)} cells, {len(self.nodes)} nodes, "
+            f"volume {self.volume:.6g}>"
+        )

@@ -1,0 +1,196 @@
+"""What elasticity needs to know of a cell: integrals of products of shape-function gradients.
+
+With G_ab = integral of grad N_a (x) grad N_b over the filled part, the stiffness block of the nodes
+a and b is lambda G + mu (G^T + tr(G) I). Two kinds of cells provide G:
+
+grid     a partially filled cell of a regular grid. Its trilinear shape functions are products of
+         l_0(t) = 1 - t and l_1(t) = t, so every entry of every G_ab is, up to sign, one of 63
+         integrals. They follow from the cell's 27 moments; a full cell is nothing special. A 2D
+         cell is the same with every z-derivative zero.
+simplex  a tetrahedron or triangle: constant gradients g_a and the volume V; G_ab = V g_a g_b^T.
+
+A row of the geometry table holds the 63, or the 12 gradient components and V.
+"""
+
+import numpy as np
+import warp as wp
+
+GRID = wp.constant(0)
+SIMPLEX = wp.constant(1)
+
+GRID_ROW = 63
+SIMPLEX_ROW = 13
+
+
+@wp.func
+def _pair(a: int, b: int, axis: int) -> int:
+    """0, 1 or 2: which of l0 l0, l0 l1, l1 l1 is l_a l_b along the axis."""
+    return ((a >> axis) & 1) + ((b >> axis) & 1)
+
+
+@wp.func
+def _sign(a: int, axis: int) -> wp.float64:
+    """Derivative of l_a along the axis: -1 or +1."""
+    return wp.float64(2 * ((a >> axis) & 1) - 1)
+
+
+@wp.func
+def _bit(a: int, axis: int) -> int:
+    return (a >> axis) & 1
+
+
+@wp.func
+def gradient_products(
+    kind: int, table: wp.array2d(dtype=wp.float64), row: int, a: int, b: int
+) -> wp.mat33d:
+    """G_ab, entry [i, j] = integral of d_i N_a d_j N_b over the filled part of the cell."""
+    if kind == SIMPLEX:
+        V = table[row, 12]
+        ga = wp.vec3d(table[row, 3 * a], table[row, 3 * a + 1], table[row, 3 * a + 2])
+        gb = wp.vec3d(table[row, 3 * b], table[row, 3 * b + 1], table[row, 3 * b + 2])
+        return wp.outer(V * ga, gb)
+    tx = _pair(a, b, 0)
+    ty = _pair(a, b, 1)
+    tz = _pair(a, b, 2)
+    ax = _sign(a, 0)
+    ay = _sign(a, 1)
+    az = _sign(a, 2)
+    bx = _sign(b, 0)
+    by = _sign(b, 1)
+    bz = _sign(b, 2)
+    return wp.mat33d(
+        ax * bx * table[row, 3 * ty + tz],
+        ax * by * table[row, 27 + 3 * (2 * _bit(b, 0) + _bit(a, 1)) + tz],
+        ax * bz * table[row, 39 + 3 * (2 * _bit(b, 0) + _bit(a, 2)) + ty],
+        ay * bx * table[row, 27 + 3 * (2 * _bit(a, 0) + _bit(b, 1)) + tz],
+        ay * by * table[row, 9 + 3 * tx + tz],
+        ay * bz * table[row, 51 + 3 * (2 * _bit(b, 1) + _bit(a, 2)) + tx],
+        az * bx * table[row, 39 + 3 * (2 * _bit(a, 0) + _bit(b, 2)) + ty],
+        az * by * table[row, 51 + 3 * (2 * _bit(a, 1) + _bit(b, 2)) + tx],
+        az * bz * table[row, 18 + 3 * tx + ty],
+    )
+
+
+@wp.func
+def mean_gradient(
+    kind: int,
+    table: wp.array2d(dtype=wp.float64),
+    row: int,
+    a: int,
+    centre_gradient: wp.vec3d,
+) -> wp.vec3d:
+    """grad N_a at the middle of the cell; the rotation of a cell is taken there."""
+    if kind == SIMPLEX:
+        return wp.vec3d(table[row, 3 * a], table[row, 3 * a + 1], table[row, 3 * a + 2])
+    return wp.vec3d(
+        _sign(a, 0) * centre_gradient[0],
+        _sign(a, 1) * centre_gradient[1],
+        _sign(a, 2) * centre_gradient[2],
+    )
+
+
+_PAIR_COEFFICIENTS = np.array([[1.0, -2.0, 1.0], [0.0, 1.0, -1.0], [0.0, 0.0, 1.0]])
+"""l0 l0, l0 l1, l1 l1 as polynomials in t: row = pair, column = power."""
+
+_SINGLE_COEFFICIENTS = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, 0.0]])
+"""l0, l1 as polynomials in t."""
+
+_CONSTANT = np.array([[1.0, 0.0, 0.0]])
+
+
+def grid_geometry_rows(moments: np.ndarray, spacing: float) -> np.ndarray:
+    """The 63 integrals of each cell from its moments.
+
+    moments: (cells, 3, 3, 3) or (cells, 3, 3), in unit-cell coordinates; spacing [m].
+    Returns (cells, 63); in 3D [m], in 2D [1] (per unit of thickness).
+    """
+    dim = moments.ndim - 1
+    pair, single = _PAIR_COEFFICIENTS, _SINGLE_COEFFICIENTS
+    rows = np.zeros((len(moments), GRID_ROW))
+    if dim == 2:
+        m = moments
+        P = np.einsum("ya,cxa->cyx", pair, m)[:, :, 0]  # over y, at x^0
+        Q = np.einsum("xa,cay->cxy", pair, m)[:, :, 0]
+        XY = np.einsum("xa,yb,cab->cxy", single, single, m)
+        rows[:, [0, 3, 6]] = P
+        rows[:, [9, 12, 15]] = Q
+        rows[:, [27, 30, 33, 36]] = XY.reshape(-1, 4)
+        return rows
+    m = moments
+    one = _CONSTANT[0]
+    n = len(m)
+    rows[:, 0:9] = np.einsum("x,yb,zc,nxbc->nyz", one, pair, pair, m, optimize=True).reshape(n, 9)
+    rows[:, 9:18] = np.einsum("y,xa,zc,nayc->nxz", one, pair, pair, m, optimize=True).reshape(n, 9)
+    rows[:, 18:27] = np.einsum("z,xa,yb,nabz->nxy", one, pair, pair, m, optimize=True).reshape(n, 9)
+    rows[:, 27:39] = np.einsum(
+        "xa,yb,zc,nabc->nxyz", single, single, pair, m, optimize=True
+    ).reshape(n, 12)
+    rows[:, 39:51] = np.einsum(
+        "xa,zc,yb,nabc->nxzy", single, single, pair, m, optimize=True
+    ).reshape(n, 12)
+    rows[:, 51:63] = np.einsum(
+        "yb,zc,xa,nabc->nyzx", single, single, pair, m, optimize=True
+    ).reshape(n, 12)
+    return rows * spacing
+
+
+def grid_node_volumes(moments: np.ndarray, spacing: float) -> np.ndarray:
+    """Integrals of the shape functions over the filled part, (cells, 8 or 4) [m^dim]."""
+    s = _SINGLE_COEFFICIENTS
+    if moments.ndim == 3:
+        v = np.einsum("xa,yb,nab->nyx", s, s, moments, optimize=True)
+        return v.reshape(len(moments), 4) * spacing**2
+    v = np.einsum("xa,yb,zc,nabc->nzyx", s, s, s, moments, optimize=True)
+    return v.reshape(len(moments), 8) * spacing**3
+
+
+def simplex_geometry_rows(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Gradients and volumes of simplices.
+
+    corners: (cells, dim + 1, dim) [m]. Returns rows (cells, 13) and volumes (cells,) (signed).
+    """
+    cells, count, dim = corners.shape
+    edges = corners[:, 1:] - corners[:, :1]  # (cells, dim, dim), rows are edges
+    volumes = np.linalg.det(edges) / (2.0 if dim == 2 else 6.0)
+    safe = np.where(np.abs(volumes) > 0.0, 1.0, 0.0)
+    inverse = np.linalg.inv(np.where(safe[:, None, None] > 0, edges, np.eye(dim)))
+    gradients = np.zeros((cells, 4, 3))
+    gradients[:, 1:count, :dim] = inverse.transpose(0, 2, 1)
+    gradients[:, 0, :dim] = -gradients[:, 1:count, :dim].sum(axis=1)
+    rows = np.zeros((cells, SIMPLEX_ROW))
+    rows[:, :12] = gradients.reshape(cells, 12)
+    rows[:, 12] = volumes
+    return rows, volumes
+
+
+def gradient_product_blocks(kind: int, rows: np.ndarray, k: int) -> np.ndarray:
+    """All G_ab of some cells on the host, (cells, k, k, 3, 3): `gradient_products` in NumPy."""
+    G = np.empty((len(rows), k, k, 3, 3))
+    if kind == SIMPLEX:
+        g = rows[:, :12].reshape(-1, 4, 3)[:, :k]
+        return np.einsum("c,cai,cbj->cabij", rows[:, 12], g, g)
+
+    def bit(a, axis):
+        return (a >> axis) & 1
+
+    for a in range(k):
+        for b in range(k):
+            s = [2 * bit(a, d) - 1 for d in range(3)]
+            t = [2 * bit(b, d) - 1 for d in range(3)]
+            pair = [bit(a, d) + bit(b, d) for d in range(3)]
+            place = np.empty((3, 3), int)
+            place[0, 0] = 3 * pair[1] + pair[2]
+            place[1, 1] = 9 + 3 * pair[0] + pair[2]
+            place[2, 2] = 18 + 3 * pair[0] + pair[1]
+            for i, j, base, other in ((0, 1, 27, 2), (0, 2, 39, 1), (1, 2, 51, 0)):
+                place[i, j] = base + 3 * (2 * bit(b, i) + bit(a, j)) + pair[other]
+                place[j, i] = base + 3 * (2 * bit(a, i) + bit(b, j)) + pair[other]
+            G[:, a, b] = rows[:, place] * np.outer(s, t)
+    return G
+
+
+def stiffness_blocks(G: np.ndarray, lam: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    """lambda G + mu (G^T + tr(G) I) for blocks (cells, k, k, 3, 3) and moduli (cells,)."""
+    trace = np.trace(G, axis1=-2, axis2=-1)[..., None, None] * np.eye(3)
+    shape = (-1, 1, 1, 1, 1)
+    return lam.reshape(shape) * G + mu.reshape(shape) * (np.swapaxes(G, -1, -2) + trace)

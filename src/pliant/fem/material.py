@@ -1,0 +1,93 @@
+"""Isotropic linear elastic material, uniform or a value per cell."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+
+Value = float | np.ndarray
+
+
+@dataclass(frozen=True)
+class Material:
+    """Young's modulus [Pa], Poisson's ratio [1], density [kg/m^3], Rayleigh damping.
+
+    The damping matrix is D = mass_damping M + stiffness_damping K (seed 000, eq. 2.6.1), [1/s] and
+    [s]; a mode of angular frequency w decays with ratio (mass_damping / w + stiffness_damping w)/2.
+    Modulus, ratio and density may be arrays with a value for every cell.
+    """
+
+    youngs_modulus: Value = 2000.0
+    poisson_ratio: Value = 0.3
+    density: Value = 1.0
+    mass_damping: float = 0.0
+    stiffness_damping: float = 0.0
+
+    def __post_init__(self):
+        _check("youngs_modulus", self.youngs_modulus, lambda v: v > 0.0, "must be positive")
+        _check(
+            "poisson_ratio",
+            self.poisson_ratio,
+            lambda v: (v > -1.0) & (v < 0.5),
+            "must lie between -1 and 0.5, both excluded (0.5 is incompressible: try 0.49)",
+        )
+        _check("density", self.density, lambda v: v > 0.0, "must be positive")
+        _check("mass_damping", self.mass_damping, lambda v: v >= 0.0, "must not be negative")
+        _check(
+            "stiffness_damping", self.stiffness_damping, lambda v: v >= 0.0, "must not be negative"
+        )
+
+    def lame(self, cell_count: int) -> tuple[np.ndarray, np.ndarray]:
+        """lambda = E nu / ((1 + nu)(1 - 2 nu)) and mu = E / (2 (1 + nu)), one per cell [Pa]."""
+        E = per_cell("youngs_modulus", self.youngs_modulus, cell_count)
+        nu = per_cell("poisson_ratio", self.poisson_ratio, cell_count)
+        return E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu)), E / (2.0 * (1.0 + nu))
+
+    def densities(self, cell_count: int) -> np.ndarray:
+        """Density of every cell [kg/m^3]."""
+        return per_cell("density", self.density, cell_count)
+
+    def with_damping_ratios(
+        self, *, frequencies: tuple[float, float], ratios: tuple[float, float]
+    ) -> "Material":
+        """The same with Rayleigh coefficients that give two damping ratios at two frequencies [Hz].
+
+        Solves (alpha / w_i + beta w_i) / 2 = ratio_i for i = 1, 2.
+        """
+        w = 2.0 * np.pi * np.asarray(frequencies, float)
+        if not (w > 0.0).all() or w[0] == w[1]:
+            raise BadInput("Damping ratios need two different positive frequencies.")
+        system = np.stack([0.5 / w, 0.5 * w], axis=1)
+        alpha, beta = np.linalg.solve(system, np.asarray(ratios, float))
+        if alpha < 0.0 or beta < 0.0:
+            raise BadInput(
+                f"Damping ratios {tuple(ratios)} at {tuple(frequencies)} Hz need a negative "
+                "Rayleigh coefficient: bring the two ratios closer to each other."
+            )
+        return replace(self, mass_damping=float(alpha), stiffness_damping=float(beta))
+
+
+def per_cell(name: str, value: Value, count: int) -> np.ndarray:
+    """A number or an array of `count` numbers as an array of `count`."""
+    array = np.asarray(value, float)
+    if array.ndim == 0:
+        return np.full(count, float(array))
+    if array.shape != (count,):
+        raise BadInput(
+            f"{name} has shape {array.shape}; it must be one number or one for each of the "
+            f"{count} cells."
+        )
+    return array
+
+
+def _check(name: str, value: Value, allowed, demand: str) -> None:
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        raise BadInput(f"{name} must be a number, not {value!r}.") from None
+    bad = ~(np.isfinite(array) & allowed(array))
+    if bad.any():
+        place = "" if array.ndim == 0 else f" (cell {int(np.argmax(bad))})"
+        worst = array if array.ndim == 0 else array[bad][0]
+        raise BadInput(f"{name} = {float(worst):g}{place} {demand}.")

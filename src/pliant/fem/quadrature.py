@@ -1,0 +1,91 @@
+"""Points and weights on the facets of a surface, with the shape functions of their cells."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pliant.fem.body import Body
+
+
+@dataclass(frozen=True)
+class FacetPoints:
+    """Quadrature points on facets.
+
+    cell: (q,); position: (q, dim); weight: (q,) [m^(dim-1)]; normal: (q, 3) unit, outward;
+    shape: (q, k) values N_a; gradient: (q, k, 3).
+    """
+
+    cell: np.ndarray
+    position: np.ndarray
+    weight: np.ndarray
+    normal: np.ndarray
+    shape: np.ndarray
+    gradient: np.ndarray
+
+    def __getitem__(self, chosen: np.ndarray) -> "FacetPoints":
+        return FacetPoints(
+            self.cell[chosen], self.position[chosen], self.weight[chosen], self.normal[chosen],
+            self.shape[chosen], self.gradient[chosen],
+        )  # fmt: skip
+
+
+def facet_points(body: Body, facets: np.ndarray | None = None) -> FacetPoints:
+    """Quadrature on the given facets (all by default), exact for polynomials of degree 7."""
+    surface = body.surface
+    chosen = np.arange(len(surface.facets)) if facets is None else facets
+    corners = surface.positions(body.nodes)[surface.facets[chosen]]  # (f, dim, dim)
+    vectors = surface.area_vectors(surface.positions(body.nodes))[chosen]
+    area = np.linalg.norm(vectors, axis=1)
+    bary, share = _rule(body.dim)
+    position = np.einsum("qc,fcd->fqd", bary, corners).reshape(-1, body.dim)
+    per = len(share)
+    normal = np.zeros((len(chosen), 3))
+    normal[:, : body.dim] = vectors / np.maximum(area, 1e-300)[:, None]
+    cell = np.repeat(surface.facet_cell[chosen], per)
+    shape, gradient = shape_functions(body, cell, position)
+    return FacetPoints(
+        cell, position, (area[:, None] * share).reshape(-1), np.repeat(normal, per, axis=0),
+        shape, gradient,
+    )  # fmt: skip
+
+
+def shape_functions(body: Body, cell: np.ndarray, position: np.ndarray):
+    """Values (q, k) and gradients (q, k, 3) of each point's cell's shape functions."""
+    q, k, dim = len(cell), body.cells.shape[1], body.dim
+    gradient = np.zeros((q, k, 3))
+    corner = body.nodes[body.cells[cell]]
+    if not body.is_grid:
+        rows = body.geometry_table[body.geometry_row[cell]]
+        gradient[:] = rows[:, :12].reshape(q, 4, 3)[:, :k]
+        shape = np.einsum("qad,qd->qa", gradient[..., :dim], position - corner[:, 0])
+        shape[:, 0] += 1.0
+        return shape, gradient
+    t = (position - corner[:, 0]) / body.spacing
+    factor = np.stack([1.0 - t, t])  # (2, q, dim)
+    shape = np.ones((q, k))
+    for a in range(k):
+        bits = [(a >> d) & 1 for d in range(dim)]
+        for d in range(dim):
+            shape[:, a] *= factor[bits[d], :, d]
+        for i in range(dim):
+            g = np.full(q, (2 * bits[i] - 1) / body.spacing)
+            for d in range(dim):
+                if d != i:
+                    g = g * factor[bits[d], :, d]
+            gradient[:, a, i] = g
+    return shape, gradient
+
+
+def _rule(dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """Barycentric points (q, dim) and weights summing to one: Gauss, collapsed on triangles."""
+    x, w = np.polynomial.legendre.leggauss(4)
+    t, w = 0.5 * (x + 1.0), 0.5 * w
+    if dim == 2:
+        return np.stack([1.0 - t, t], axis=1), w
+    # collapsing the square costs one degree, so one more point towards the apex
+    x5, w5 = np.polynomial.legendre.leggauss(5)
+    s, ws = 0.5 * (x5 + 1.0), 0.5 * w5
+    S, T = np.meshgrid(s, t, indexing="ij")
+    weight = 2.0 * np.outer(ws * (1.0 - s), w)
+    bary = np.stack([(1.0 - S) * (1.0 - T), S, (1.0 - S) * T], axis=-1)
+    return bary.reshape(-1, 3), weight.reshape(-1)

@@ -1,0 +1,106 @@
+"""Volumes from medical imaging files: NRRD and NIfTI."""
+
+import bz2
+import zlib
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from pliant.core.errors import BadInput, MissingExtra
+from pliant.geometry.field import check_size
+from pliant.geometry.volume import Volume, oriented
+
+SLACK = 1 << 24
+"""Bytes a compressed stream may hold beyond the voxels (headers and their extensions)."""
+
+_BLOCK = 1 << 20
+
+
+def read_nrrd(path: Path) -> Volume:
+    """A 2D or 3D NRRD volume in the frame that its header gives (its own space, unconverted)."""
+    try:
+        import nrrd
+    except ImportError as error:
+        raise MissingExtra("pynrrd", "medical", "Reading .nrrd files") from error
+    with path.open("rb") as stream:
+        header = nrrd.read_header(stream)
+        sizes = [int(n) for n in np.atleast_1d(header["sizes"])]
+        _check_shape(sizes)
+        if "data file" in header or "datafile" in header:
+            raise BadInput("the data are in another file: save header and data in one .nrrd file.")
+        if header.get("type") == "block":
+            raise BadInput("block data hold no plain numbers: save the volume as float.")
+        encoding = header.get("encoding", "raw")
+        if encoding in ("gzip", "gz", "bzip2", "bz2"):
+            data = stream.tell()
+            voxels = int(np.prod(sizes, dtype=object)) * 8
+            coder = zlib.decompressobj(47) if encoding.startswith("g") else bz2.BZ2Decompressor()
+            _check_expansion(stream, coder, voxels + SLACK)
+            stream.seek(data)
+        values = np.asarray(nrrd.read_data(header, stream, str(path)))
+    return _nrrd_frame(values, header)
+
+
+def _nrrd_frame(values: np.ndarray, header: Any) -> Volume:
+    dim = values.ndim
+    directions = header.get("space directions")
+    if directions is not None:
+        matrix = np.array(directions, dtype=np.float64).T
+        if matrix.shape != (dim, dim):
+            raise BadInput(f"the space directions have shape {matrix.shape}, need ({dim}, {dim}).")
+        origin = np.array(header.get("space origin", np.zeros(dim)), dtype=np.float64)
+        if origin.shape != (dim,):
+            raise BadInput(f"the space origin needs {dim} numbers.")
+        return oriented(values, matrix, origin)
+    spacings = header.get("spacings")
+    if spacings is None:
+        return Volume(values=values, origin=None, spacing=None)
+    return oriented(values, np.diag(np.array(spacings, dtype=np.float64)), np.zeros(dim))
+
+
+def read_nifti(path: Path) -> Volume:
+    """A 3D NIfTI volume in its RAS frame (x to the right, y to the front, z up)."""
+    try:
+        import nibabel
+    except ImportError as error:
+        raise MissingExtra("nibabel", "medical", "Reading .nii files") from error
+    if path.suffix.lower() == ".gz":
+        # Even the header's extensions may expand without end, so count before parsing.
+        with path.open("rb") as stream:
+            _check_expansion(stream, zlib.decompressobj(47), 512**3 * 8 + SLACK)
+    image: Any = nibabel.load(path)
+    shape = [int(n) for n in image.shape]
+    while len(shape) > 3 and shape[-1] == 1:
+        shape.pop()
+    _check_shape(shape)
+    values = np.asanyarray(image.dataobj).reshape(shape)
+    if len(shape) == 2:
+        raise BadInput("a NIfTI file needs 3 axes: save the slice as .npy or .nrrd.")
+    affine = np.asarray(image.affine, dtype=np.float64)
+    return oriented(values, affine[:3, :3], affine[:3, 3])
+
+
+def _check_shape(shape: list[int]) -> None:
+    if len(shape) not in (2, 3):
+        raise BadInput(f"the volume has {len(shape)} axes, need 2 or 3: save one channel or frame.")
+    if min(shape) < 2:
+        raise BadInput(f"the volume needs at least 2 voxels per axis, got {shape}.")
+    check_size(shape)
+
+
+def _check_expansion(stream: IO[bytes], coder: Any, limit: int) -> None:
+    """Count what a compressed stream expands to, a block at a time, and stop at the limit."""
+    total = 0
+    block = stream.read(_BLOCK)
+    while not coder.eof:
+        out = len(coder.decompress(block, _BLOCK))
+        total += out
+        if total > limit:
+            raise BadInput("the compressed data expand to far more than the volume needs.")
+        # What the output limit held back stays with the coder: zlib returns it, bz2 keeps it.
+        block = getattr(coder, "unconsumed_tail", b"")
+        if not block and getattr(coder, "needs_input", True):
+            block = stream.read(_BLOCK)
+            if not block and not out:
+                break  # cut off; the reader that follows reports it
