@@ -1,1 +1,39 @@
-"""Elastic bodies, simulated and identified from depth cameras."""
+"""Elastic bodies, simulated and identified from depth cameras.
+
+The public names; everything else is an implementation detail of its layer.
+"""
+
+from pliant.core.errors import BadInput, MissingExtra, PliantError, SolverFailure
+from pliant.core.launch import set_device, set_threads
+from pliant.dynamics.integrators import (
+    HHT,
+    CentralDifferences,
+    ImplicitEuler,
+    LinearAcceleration,
+    Newmark1,
+    Newmark2,
+    Newmark3,
+)
+from pliant.dynamics.loads import BodyForce, Fixed, Motion, PointLoad, Pressure, Traction
+from pliant.dynamics.modes import Modes, modes
+from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
+from pliant.dynamics.scene import Scene
+from pliant.dynamics.simulate import SimulationStopped, simulate
+from pliant.dynamics.statics import solve_static
+from pliant.dynamics.trajectory import Trajectory
+from pliant.fem.body import Body
+from pliant.fem.grid_body import GridBody
+from pliant.fem.material import Material
+from pliant.fem.tet_body import TetBody
+from pliant.geometry import shapes
+from pliant.geometry.load import load_shape
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "HHT", "BadInput", "Body", "BodyForce", "CentralDifferences", "ContactLaw", "Fixed",
+    "GridBody", "ImplicitEuler", "LinearAcceleration", "Material", "MissingExtra", "Modes",
+    "Motion", "Newmark1", "Newmark2", "Newmark3", "Obstacle", "Plane", "PliantError", "PointLoad",
+    "Pressure", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction", "Trajectory",
+    "load_shape", "modes", "set_device", "set_threads", "shapes", "simulate", "solve_static",
+]  # fmt: skip

@@ -1,8 +1,11 @@
 """Grids and scans from files: frames, voxels that are no cubes, labels."""
 
+import sys
+
 import numpy as np
 import pytest
 
+from pliant.core.errors import MissingExtra
 from pliant.geometry import load_field, load_shape, sample, shape_from_dict
 from pliant.geometry import shapes as s
 
@@ -101,3 +104,11 @@ def test_flat_box_of_thick_voxels(tmp_path):
     assert found.spacing == 1.0
     middle = found.distance([(15, 15, 8)])[0]
     assert middle == pytest.approx(-3, abs=0.6)
+
+
+@pytest.mark.parametrize(("name", "package"), [("a.nrrd", "nrrd"), ("a.nii.gz", "nibabel")])
+def test_missing_package_says_what_to_install(tmp_path, monkeypatch, name, package):
+    (tmp_path / name).write_bytes(b"anything")
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingExtra, match=r"pliant\[medical\]"):
+        load_field(tmp_path / name)

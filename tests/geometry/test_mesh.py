@@ -85,6 +85,16 @@ def test_thin_closed_plate_is_accepted():
     assert found.contains([(0, 0, 0)])[0]
 
 
+def test_open_bowl_is_filled_and_open_sheet_is_refused():
+    """At the bottom of a half sphere without lid the winding number is 1 - (1 - 1/sqrt 2) / 2."""
+    ball = trimesh.creation.icosphere(subdivisions=4, radius=1)
+    bowl = MeshShape(vertices=ball.vertices, faces=ball.faces[ball.triangles_center[:, 2] < 0])
+    assert bowl.contains([(0, 0, -0.9)])[0]
+    assert not bowl.contains([(0, 0, 0.3)])[0]
+    with pytest.raises(BadInput, match="no volume"):
+        MeshShape(vertices=ball.vertices, faces=ball.faces[ball.triangles_center[:, 2] < -0.8])
+
+
 def test_bunny_volume(data):
     bunny = load_mesh(data / "bunny.ply")
     known = trimesh.load(data / "bunny.ply").volume

@@ -114,6 +114,16 @@ def test_ellipsoid_against_brute_force(rng):
     assert np.array_equal(found < 0, np.sum((points / radii) ** 2, axis=1) < 1)
 
 
+def test_ellipsoid_on_its_planes_of_symmetry():
+    """Inside the focal region the foot of (x, 0, 0) is at f = 9 x / 8, z = sqrt(1 - f^2 / 9)."""
+    x = np.array([0.0, 1e-200, 1.0, 2.6])
+    foot = 9 * x / 8
+    expected = -np.hypot(foot - x, np.sqrt(1 - foot**2 / 9))
+    points = np.stack([x, 0 * x, 0 * x], axis=1)
+    found = ellipsoid(radii=(3, 2, 1)).distance(points)
+    assert np.allclose(found, expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("radii", [(3.0, 2.0, 1.0), (1.0, 1.0, 1e-3), (5.0, 0.1), (1.0, 1.0, 1.0)])
 def test_ellipsoid_offset_along_normal(radii, rng):
     """A surface point moved outwards by s along its normal has the distance s to 1e-9."""

@@ -37,7 +37,7 @@ class Boundary:
         """True if loads or walls depend on time."""
         moving_walls = any(f.moves for f, _ in self.wall_pieces)
         moving_loads = any(
-            load.history is not None or callable(getattr(load, "force", None))
+            load.history is not None or (isinstance(load, BodyForce) and callable(load.force))
             for load, _ in self.loads
         )
         return moving_walls or moving_loads
@@ -139,8 +139,11 @@ def _spread(load: Load, number: int, body: Body, points: FacetPoints | None) -> 
     if not inside.any():
         raise BadInput(_touches_nothing("loads", number))
     chosen = points[inside]
-    if isinstance(load, Traction):
-        traction = np.broadcast_to(vector3("force", load.force), (len(chosen.cell), 3))
+    traction = np.zeros((len(chosen.cell), 3))
+    if isinstance(load, Traction) and callable(load.force):
+        traction[:, : body.dim] = load.force(chosen.position, chosen.normal[:, : body.dim])
+    elif isinstance(load, Traction):
+        traction[:] = vector3("force", load.force)
     elif isinstance(load, Pressure):
         traction = -load.pressure * chosen.normal
     force = np.einsum("q,qa,qi->qai", chosen.weight, chosen.shape, traction)

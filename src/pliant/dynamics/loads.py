@@ -83,10 +83,13 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Traction:
-    """Force per area [N/m^2] on the surface inside `region`; dead, it does not turn."""
+    """Force per area [N/m^2] on the surface inside `region`; dead, it does not turn.
+
+    force: a vector, or f(points, normals) -> (points, dim) of the rest surface.
+    """
 
     region: Shape
-    force: tuple[float, ...]
+    force: tuple[float, ...] | Callable[[np.ndarray, np.ndarray], np.ndarray]
     history: Motion | None = field(default=None)
 
 

@@ -99,6 +99,8 @@ def naming(path: Path) -> Iterator[None]:
         raise BadInput(f"{path}: too large for this machine's memory.") from error
     except Exception as error:  # parsers of foreign formats raise whatever they ran into
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if isinstance(error, KeyError):
+            reason = f"its header has no {reason}"
         raise BadInput(f"{path}: cannot be read ({reason}): write the file again.") from error
 
 
@@ -128,8 +130,7 @@ def _read_npz(path: Path) -> Volume:
 def _per_axis(spacing: Any, dim: int) -> tuple[float, ...]:
     """One spacing for all axes, or one for each, as a tuple of `dim` positive numbers."""
     if np.ndim(spacing) == 0 or np.size(spacing) == 1:
-        single = spacing if np.ndim(spacing) == 0 else np.ravel(spacing)[0]
-        return (positive("field", "spacing", single),) * dim
+        return (positive("field", "spacing", np.asarray(spacing).item()),) * dim
     steps = vector("field", "spacing", np.ravel(spacing), dims=(dim,))
     return tuple(positive("field", f"spacing[{i}]", step) for i, step in enumerate(steps))
 
@@ -159,13 +160,16 @@ def read_npy(stream: IO[bytes], name: str, limit: int | None) -> np.ndarray:
         else:
             raise BadInput(f"array '{name}' has format version {version}, save it with np.save.")
     except (ValueError, SyntaxError, EOFError) as error:
-        raise BadInput(f"array '{name}' is not in NumPy's format ({error}).") from error
-    shape, fortran, dtype = header
-    if dtype.hasobject or dtype.kind not in "fiub":
         raise BadInput(
-            f"array '{name}' holds {dtype} instead of plain numbers, which Pliant never unpickles: "
-            "save it as float64."
-        )
+            f"array '{name}' is not in NumPy's format ({error}): use np.save."
+        ) from error
+    shape, fortran, dtype = header
+    if dtype.hasobject:
+        raise BadInput(f"array '{name}' is pickled, which is never loaded: save it as float64.")
+    if dtype.kind not in "fiub":
+        raise BadInput(f"array '{name}' holds {dtype}, not real numbers: save it as float64.")
+    if any(n < 0 for n in shape):  # a negative length would read the stream to its end
+        raise BadInput(f"array '{name}' has the impossible shape {shape}: save it again.")
     if limit is None:
         if len(shape) not in (2, 3):
             raise BadInput(f"array '{name}' must have 2 or 3 axes, got shape {shape}.")

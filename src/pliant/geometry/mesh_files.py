@@ -88,6 +88,8 @@ def _triangles(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise BadInput(f"{path}: the header asks for more memory than there is.") from error
     except Exception as error:  # trimesh's readers raise whatever the parsing ran into
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        if isinstance(error, ImportError):  # trimesh looks for a guesser of text encodings
+            reason = "it is cut off or not of this format"
         raise BadInput(
             f"{path}: cannot be read as {path.suffix[1:].upper()} ({reason}): export it again."
         ) from error

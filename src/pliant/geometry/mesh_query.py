@@ -6,7 +6,7 @@
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import launch, to_device, zeros
+from pliant.core.launch import device, launch, to_device, zeros
 
 FAR_FIELD = 2.0
 """Distance, in radii of a box of triangles, beyond which the box counts as one dipole in the
@@ -29,7 +29,7 @@ def nearest_kernel(
     weights: wp.array(dtype=wp.vec2f),
     sign: wp.array(dtype=wp.float32),
 ):
-    """Nearest face with its barycentric weights, and -1 where the winding number reaches the threshold."""
+    """Nearest face, its barycentric weights, and -1 where the winding number is large enough."""
     i = first + wp.tid()
     found = wp.mesh_query_point_sign_winding_number(mesh, points[i], reach, far_field, threshold)
     face[i] = found.face
@@ -44,9 +44,15 @@ class TriangleTree:
         lo, hi = vertices.min(axis=0), vertices.max(axis=0)
         self.middle = (lo + hi) / 2.0
         self.size = float((hi - lo).max())
-        self._points = to_device(self._scaled(vertices), wp.vec3f)
-        self._indices = to_device(faces.astype(np.int32).reshape(-1), wp.int32)
-        self._mesh = wp.Mesh(self._points, self._indices, support_winding_number=True)
+        self._corners = self._scaled(vertices), faces.astype(np.int32).reshape(-1)
+        self._upload()
+
+    def _upload(self) -> None:
+        points, indices = self._corners
+        self._device = device()
+        self._mesh = wp.Mesh(
+            to_device(points, wp.vec3f), to_device(indices, wp.int32), support_winding_number=True
+        )
 
     def _scaled(self, points: np.ndarray) -> np.ndarray:
         return ((points - self.middle) / self.size).astype(np.float32)
@@ -58,6 +64,8 @@ class TriangleTree:
 
         The sign is -1 where the winding number is at least `threshold`, else 1.
         """
+        if self._device != device():
+            self._upload()  # a mesh can only be queried where it lives
         count = len(points)
         face = zeros(count, wp.int32)
         weights = zeros(count, wp.vec2f)

@@ -71,8 +71,9 @@ class MeshShape(Shape):
         if is_closed(self.faces):
             return  # however thin: the probes could miss it, but it has an inside
         _log.info("the mesh is not closed: its holes are bridged by the winding number")
-        steps = (np.arange(PROBES) + 0.5) / PROBES
-        grid = np.stack(np.meshgrid(steps, steps, steps, indexing="ij"), axis=-1).reshape(-1, 3)
+        # Uneven shifts keep probes off edges and diagonals, where the winding number is undefined.
+        axes = [(np.arange(PROBES) + shift) / PROBES for shift in (0.4377, 0.5613, 0.5192)]
+        grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
         a, b, c = np.moveaxis(self.vertices[self.faces], 1, 0)
         normal = _unit(np.cross(b - a, c - a))
         below = (a + b + c) / 3.0 - 1e-4 * self._size() * normal  # finds what the grid misses

@@ -1,0 +1,125 @@
+"""Meshes of tetrahedra or triangles from and to files: .msh (Gmsh), .vtu, .vtk, .mesh (Medit)."""
+
+import contextlib
+import io
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+from pliant.geometry.mesh_files import MAX_FILE_BYTES, require_file
+
+_READERS = {".msh": "gmsh", ".vtu": "vtu", ".vtk": "vtk", ".mesh": "medit"}
+"""meshio's module for each ending."""
+
+SIMPLEX_SUFFIXES = tuple(_READERS)
+
+FLAT = 1e-9
+"""A mesh whose z varies less than this part of its size lies in the plane z = const."""
+
+_log = logging.getLogger(__name__)
+
+
+def load_simplices(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
+    """Points (n, 3) and cells of a file: its tetrahedra (m, 4), else its triangles (m, 3).
+
+    Quadratic cells are read as linear ones through their corners; the nodes on their edges stay
+    in the points, unused.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if suffix not in _READERS:
+        raise BadInput(f"{path}: not a volume mesh; known endings: {', '.join(_READERS)}.")
+    require_file(path, MAX_FILE_BYTES)
+    mesh = _read(path, _READERS[suffix])
+    try:
+        points = np.asarray(mesh.points, dtype=np.float64)
+        cells = _cells(mesh.cells)
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{path}: its points or cells are not tables of numbers.") from error
+    if points.ndim != 2 or points.shape[1] not in (2, 3) or len(points) == 0:
+        raise BadInput(f"{path}: there are no points in it: export the mesh again.")
+    if cells is None:
+        kinds = ", ".join(sorted({block.type for block in mesh.cells})) or "no cells at all"
+        raise BadInput(f"{path}: no tetrahedra or triangles in it (only {kinds}): export those.")
+    if points.shape[1] == 2:
+        points = np.column_stack([points, np.zeros(len(points))])
+    return points, cells
+
+
+def save_simplices(path: str | Path, nodes: np.ndarray, cells: np.ndarray) -> None:
+    """Write nodes (n, 2 or 3) and cells (m, 3 or 4) in double precision; the ending chooses how."""
+    import meshio
+
+    path = Path(path)
+    if path.suffix.lower() not in _READERS:
+        raise BadInput(f"{path}: cannot write this; known endings: {', '.join(_READERS)}.")
+    points = np.zeros((len(nodes), 3))
+    points[:, : nodes.shape[1]] = nodes
+    kind = "tetra" if cells.shape[1] == 4 else "triangle"
+    options = {"float_fmt": ".17g"} if path.suffix.lower() == ".mesh" else {}
+    form = _READERS[path.suffix.lower()]
+    try:
+        with _captured():
+            meshio.write_points_cells(
+                path, points, [(kind, np.asarray(cells))], file_format=form, **options
+            )
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written ({error.strerror}).") from error
+
+
+def planar(points: np.ndarray) -> bool:
+    """Whether points (n, 3) all have the same z, up to rounding."""
+    spread = np.ptp(points, axis=0)
+    return bool(spread[2] <= FLAT * max(spread[0], spread[1]))
+
+
+def _read(path: Path, form: str) -> Any:
+    import meshio
+
+    try:
+        with _captured():
+            return getattr(meshio, form).read(str(path))
+    except MemoryError as error:
+        raise BadInput(f"{path}: the header asks for more memory than there is.") from error
+    except (Exception, SystemExit) as error:  # meshio raises whatever the parsing ran into, or exits
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise BadInput(
+            f"{path}: cannot be read as {path.suffix[1:].upper()} ({reason}): export it again."
+        ) from error
+
+
+def _cells(blocks: Any) -> np.ndarray | None:
+    """The tetrahedra of all blocks, else the triangles, else None."""
+    for prefix, corners in (("tetra", 4), ("triangle", 3)):
+        found = []
+        for block in blocks:
+            if not block.type.startswith(prefix) or len(block.data) == 0:
+                continue
+            data = np.asarray(block.data)
+            if data.dtype.kind not in "iu":
+                raise ValueError("cells must be integers")
+            if data.shape[1] > corners:
+                _log.info("%s cells are read through their corners only", block.type)
+            # int64: an unsigned index of a corrupt file must not wrap to a valid one
+            found.append(data[:, :corners].astype(np.int64))
+        if found:
+            return np.concatenate(found)
+    return None
+
+
+@contextlib.contextmanager
+def _captured() -> Iterator[None]:
+    """Hold back what meshio prints and NumPy warns of; what matters of it is in our exception."""
+    sink = io.StringIO()
+    with (
+        contextlib.redirect_stdout(sink),
+        contextlib.redirect_stderr(sink),
+        np.errstate(all="ignore"),
+    ):
+        yield
+    if sink.getvalue().strip():
+        _log.info("meshio: %s", sink.getvalue().strip().splitlines()[0])

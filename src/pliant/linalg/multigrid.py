@@ -1,0 +1,256 @@
+"""Geometric multigrid as a preconditioner: one symmetric V-cycle in single precision.
+
+The levels are those of linalg.hierarchy, the coarse matrices Galerkin products (linalg.galerkin),
+the smoother one Gauss-Seidel sweep before and after (linalg.smoother), the coarsest level a dense
+inverse. Held components stay zero on every level.
+"""
+
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pliant.core.launch import Recorded, device, to_device, zeros
+from pliant.fem.body import Body
+from pliant.linalg.blocks import BlockMatrix
+from pliant.linalg.galerkin import DeviceInterpolation, GalerkinProduct
+from pliant.linalg.hierarchy import Level, coarse_levels, from_zero
+from pliant.linalg.smoother import (
+    Rows,
+    cycle_kernels,
+    prepare_diagonal,
+    round_matrix,
+    run_count,
+    to_double,
+    to_single,
+)
+
+ALLOWED_MORE = 2
+"""Iterations a solve may need beyond the first one after a refresh before the hierarchy is
+recomputed. A refresh costs about as much as three iterations, so 2 pays for itself on the second
+step."""
+
+LARGE_LEVEL = 4_000
+"""Nodes from which a level's sweeps are worth two threads: half a sweep over 4,000 rows takes
+0.15 ms, as long as handing it over."""
+
+REGULARISATION = 1e-6
+"""Share of its diagonal added to the coarsest matrix, which is singular for a body that floats
+freely in statics; single precision has rounded it by more than a tenth of this."""
+
+
+class Grid:
+    """Matrix of one level on the device, in single precision."""
+
+    def __init__(self, row_start: wp.array, columns: wp.array, diagonal: wp.array, free: wp.array):
+        n = row_start.shape[0] - 1
+        start, middle = row_start.numpy(), diagonal.numpy()
+        lower_start = np.zeros(n + 1, np.int32)
+        np.cumsum(middle - start[:-1], out=lower_start[1:])
+        self.free = free
+        rows: Any = Rows()
+        rows.count, rows.runs = n, run_count(n, device())
+        rows.row_start, rows.columns, rows.diagonal = row_start, columns, diagonal
+        rows.lower_start = to_device(lower_start, wp.int32)
+        rows.lower = zeros(int(lower_start[-1]), wp.mat33f)
+        rows.upper = zeros(columns.shape[0] - n - int(lower_start[-1]), wp.mat33f)
+        rows.middle = zeros(n, wp.mat33f)
+        rows.extra = zeros(n, wp.vec3f)
+        rows.inverse = zeros(n, wp.mat33f)
+        self.rows = rows
+        self.node_count, self.block_count = n, columns.shape[0]
+
+    def sweep(self, kernel: Any, arguments: list) -> Recorded:
+        """A launch over the runs of this level."""
+        runs = int(self.rows.runs)
+        grain = 1 if self.node_count >= LARGE_LEVEL else runs
+        return Recorded(kernel, runs, arguments, grain=grain)
+
+    def dense(self) -> np.ndarray:
+        """The matrix as an array (nodes, 3, nodes, 3), for the coarsest level."""
+        m, rows = self.node_count, self.rows
+        out = np.zeros((m, m, 3, 3))
+        i = np.repeat(np.arange(m), np.diff(rows.row_start.numpy()))
+        j = rows.columns.numpy()
+        out[i[j < i], j[j < i]] = rows.lower.numpy()
+        out[i[j > i], j[j > i]] = rows.upper.numpy()
+        out[np.arange(m), np.arange(m)] = rows.middle.numpy()
+        return out.transpose(0, 2, 1, 3)
+
+
+class Multigrid:
+    """Preconditioner for a body's matrices; `print(multigrid)` shows the levels."""
+
+    def __init__(self, body: Body, free: np.ndarray):
+        """free: (nodes, 3) of 1 (free) or 0 (held), as given to the BlockMatrix."""
+        self._levels = coarse_levels(body, np.asarray(free, float))
+        self._lattice = None if body.lattice is None else from_zero(body.lattice)
+        self._sizes = [(len(body.nodes), len(body.pattern.columns))]
+        self._sizes += [(level.node_count, len(level.columns)) for level in self._levels]
+        self.prolong = [DeviceInterpolation(level.prolong) for level in self._levels]
+        self.restrict = [DeviceInterpolation(level.restrict) for level in self._levels]
+        self._matrix: BlockMatrix | None = None
+        self._stale = True
+        self._standard: int | None = None
+        self.refreshes = 0
+
+    def _bind(self, matrix: BlockMatrix) -> None:
+        """Make the levels; the finest shares its sparsity with the matrix."""
+        self._matrix = matrix
+        self.grids = [Grid(matrix.row_start, matrix.columns, matrix.diagonal, matrix.free)]
+        self.grids += [
+            Grid(
+                to_device(level.row_start, wp.int32),
+                to_device(level.columns, wp.int32),
+                to_device(_diagonal(level), wp.int32),
+                to_device(level.free, wp.vec3d),
+            )
+            for level in self._levels
+        ]
+        lattices = [self._lattice, *(level.lattice for level in self._levels)]
+        fine = self.grids[0]
+        self._round = Recorded(
+            round_matrix, fine.node_count, [matrix.values, fine.free, fine.rows], grain=2000
+        )
+        self._products = [
+            GalerkinProduct(
+                level, self.prolong[k], self.restrict[k],
+                self.grids[k].rows, lattices[k], self.grids[k + 1].rows,
+            )
+            for k, level in enumerate(self._levels)
+        ]  # fmt: skip
+        self._diagonals = [g.sweep(prepare_diagonal, [g.free, g.rows]) for g in self.grids]
+        last = self.grids[-1].node_count
+        self.coarsest = zeros((last, last), wp.mat33f)
+        self._cycle = Cycle(self, 1)
+        self._casts: dict[tuple[int, int], tuple[Recorded, Recorded]] = {}
+
+    def update(self, matrix: BlockMatrix) -> None:
+        """Called when the matrix has changed; recomputes the hierarchy only if it pays.
+
+        The rule: the first solve after a refresh sets the standard; the hierarchy is kept until a
+        solve reports more than ALLOWED_MORE iterations above it. The iteration's stopping rule
+        uses the true matrix, so the answer depends on this within its tolerance only.
+        """
+        if self._stale or self._matrix is not matrix:
+            self.refresh(matrix)
+
+    def report(self, iterations: int) -> None:
+        """Tell how many iterations a solve took (see `update`)."""
+        if self._standard is None:
+            self._standard = iterations
+        elif iterations > self._standard + ALLOWED_MORE:
+            self._stale = True
+
+    def refresh(self, matrix: BlockMatrix) -> None:
+        """Recompute every level from the matrix."""
+        if self._matrix is not matrix:
+            self._bind(matrix)
+        self._round.run()
+        self._diagonals[0].run()
+        for product, diagonal in zip(self._products, self._diagonals[1:], strict=True):
+            product.run()
+            diagonal.run()
+        self._invert_coarsest()
+        self._stale = False
+        self._standard = None
+        self.refreshes += 1
+
+    def _invert_coarsest(self) -> None:
+        g = self.grids[-1]
+        m = g.node_count
+        A = g.dense().reshape(3 * m, 3 * m)
+        inverse = regularised_inverse(0.5 * (A + A.T), g.free.numpy().reshape(-1) > 0)
+        self.coarsest.assign(inverse.reshape(m, 3, m, 3).transpose(0, 2, 1, 3).astype(np.float32))
+
+    def apply(self, r: wp.array, z: wp.array) -> None:
+        """z = one V-cycle on r."""
+        c = self._cycle
+        key = (r.ptr, z.ptr)
+        if key not in self._casts:
+            n = r.shape[0]
+            self._casts[key] = (
+                Recorded(to_single, n, [r, c.b]),
+                Recorded(to_double, n, [c.z, z]),
+            )
+            c.keep += [r, z]
+        before, after = self._casts[key]
+        before.run()
+        c.run()
+        after.run()
+
+    def __str__(self) -> str:
+        nodes, blocks = zip(*self._sizes, strict=True)
+        lines = [f"multigrid: {len(nodes)} levels", "level      nodes     blocks  blocks/row"]
+        lines += [f"{k:5d} {n:10,d} {b:10,d} {b / n:11.1f}" for k, (n, b) in enumerate(self._sizes)]
+        lines.append(
+            f"complexity: nodes {sum(nodes) / nodes[0]:.3f}, blocks {sum(blocks) / blocks[0]:.3f}; "
+            "coarsest solved by its dense inverse"
+        )
+        return "\n".join(lines)
+
+
+def _diagonal(level: Level) -> np.ndarray:
+    rows = np.repeat(np.arange(level.node_count), np.diff(level.row_start))
+    return np.flatnonzero(rows == level.columns)
+
+
+class Cycle:
+    """The V-cycle for `width` right-hand sides: z from b, both in single precision."""
+
+    def __init__(self, multigrid: Multigrid, width: int):
+        V = wp.vec3f if width == 1 else wp.types.matrix((3, width), wp.float32)
+        K = cycle_kernels(width)
+        grids = multigrid.grids
+        self.keep: list = []
+        b = [zeros(g.node_count, V) for g in grids]
+        x = [zeros(g.node_count, V) for g in grids]
+        r = [zeros(g.node_count, V) for g in grids]  # residual on the way down, result on the way up
+        last = len(grids) - 1
+        down: list[Recorded] = []
+        up: list[Recorded] = []
+        for k, g in enumerate(grids[:-1]):
+            P, R = multigrid.prolong[k], multigrid.restrict[k]
+            down += [
+                g.sweep(K.forward, [g.rows, b[k], x[k]]),
+                g.sweep(K.residual, [g.rows, x[k], r[k]]),
+                Recorded(K.restrict, grids[k + 1].node_count, [*R.arrays, r[k], b[k + 1]]),
+            ]
+            coarse = x[last] if k + 1 == last else r[k + 1]
+            up = [
+                Recorded(K.prolong, g.node_count, [*P.arrays, g.free, coarse, x[k]]),
+                g.sweep(K.backward, [g.rows, b[k], x[k], r[k]]),
+                *up,
+            ]
+        exact = Recorded(K.dense, grids[last].node_count, [multigrid.coarsest, b[last], x[last]])
+        self._sequence = [*down, exact, *up]
+        self.keep += [b, x, r]
+        self.b, self.z = b[0], (r[0] if last else x[0])
+
+    def run(self) -> None:
+        """z = V-cycle applied to b."""
+        for command in self._sequence:
+            command.run()
+
+
+def regularised_inverse(A: np.ndarray, free: np.ndarray) -> np.ndarray:
+    """Inverse of A + REGULARISATION diag(A) on the free components, zero elsewhere."""
+    out = np.zeros_like(A)
+    part = np.flatnonzero(free)
+    if len(part) == 0:
+        return out
+    B = A[np.ix_(part, part)]
+    root = np.sqrt(np.maximum(np.diag(B), np.finfo(np.float32).tiny))
+    scaled = B / root[:, None] / root[None, :]
+    shift = REGULARISATION
+    while True:
+        try:
+            factor = np.linalg.cholesky(scaled + shift * np.eye(len(part)))
+            break
+        except np.linalg.LinAlgError:
+            shift *= 10.0  # an indefinite matrix: conjugate gradients will say so
+            if not np.isfinite(shift) or shift > 1e6 or not np.isfinite(scaled).all():
+                return out
+    half = np.linalg.inv(factor)
+    out[np.ix_(part, part)] = (half.T @ half) / root[:, None] / root[None, :]
+    return out

@@ -1,0 +1,289 @@
+"""Gauss-Seidel smoothing of 3x3 block rows, sequential in a few long runs of nodes.
+
+The nodes are cut into runs; inside a run the sweep is Gauss-Seidel, between runs it is Jacobi. The
+smoother is M = D + E + L with D the diagonal blocks, L the lower blocks inside the runs, and E the
+smallest diagonal that makes M + M^T - A = D + 2 E - (blocks between runs) diagonally dominant. That
+is all a smoother needs: one forward sweep before and one backward sweep (with M^T) after the coarse
+correction make a symmetric positive V-cycle, whatever the material, without eigenvalue estimates.
+Without E the cycle is indefinite for thin runs; inside the runs E is zero.
+
+From a zero start the forward sweep reads only the lower half of the rows, and because
+(D + E + L) x = b afterwards, the residual b - A x = E x - (other blocks) x only the upper half:
+the whole V-cycle reads the matrix twice. Chebyshev(2) over block Jacobi reads it four times for
+about the same number of iterations.
+
+The number of runs depends on the device, not on the threads, so results do not either.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import warp as wp
+
+import os
+RUNS_CPU = int(os.environ.get('RUNS','8'))
+"""Runs of a level: at least the threads to be used. With 16 the cuboid needs as many iterations as
+with one; with one per 256 nodes two more."""
+
+RUN_LENGTH_CUDA = 16
+"""Nodes per run on CUDA, where thousands of short runs are needed to fill the device."""
+
+SMALLEST_RUN = 128
+"""Levels are not cut into runs shorter than this."""
+
+
+MARGIN = wp.constant(wp.float64(0.9))
+"""Share of the diagonal's own dominance that may be used up by blocks between runs; below 1."""
+
+
+def run_count(nodes: int, device: str) -> int:
+    """Into how many runs a level is cut."""
+    if device == "cpu":
+        return max(1, min(RUNS_CPU, nodes // SMALLEST_RUN))
+    return max(1, nodes // RUN_LENGTH_CUDA)
+
+
+@wp.func
+def free_inverse(A: wp.mat33d, free: wp.vec3d) -> wp.mat33f:
+    """Inverse of the free part of a block, zero elsewhere."""
+    B = wp.mat33d()
+    one = wp.float64(1.0)
+    for p in range(3):
+        for q in range(3):
+            B[p, q] = A[p, q] * free[p] * free[q]
+        B[p, p] = B[p, p] + (one - free[p])
+    C = wp.inverse(B)
+    for p in range(3):
+        for q in range(3):
+            C[p, q] = C[p, q] * free[p] * free[q]
+    return wp.mat33f(C)
+
+
+@wp.func
+def row_sums(A: wp.mat33d) -> wp.vec3d:
+    """Sum of absolute values of each row."""
+    return wp.vec3d(
+        wp.abs(A[0, 0]) + wp.abs(A[0, 1]) + wp.abs(A[0, 2]),
+        wp.abs(A[1, 0]) + wp.abs(A[1, 1]) + wp.abs(A[1, 2]),
+        wp.abs(A[2, 0]) + wp.abs(A[2, 1]) + wp.abs(A[2, 2]),
+    )
+
+
+@wp.struct
+class Rows:
+    """A matrix of 3x3 blocks in single precision, cut in three so that each sweep streams its part.
+
+    Row i has its blocks left of the diagonal at lower[lower_start[i] ...], with columns
+    columns[row_start[i] ...]; those right of it at upper[row_start[i] - lower_start[i] - i ...],
+    with columns columns[diagonal[i] + 1 ...]. Interleaved as usual, a sweep that needs half of
+    each row is three times slower: the hardware fetches the other half too.
+    """
+
+    count: wp.int32
+    runs: wp.int32
+    row_start: wp.array(dtype=wp.int32)
+    columns: wp.array(dtype=wp.int32)
+    diagonal: wp.array(dtype=wp.int32)
+    lower_start: wp.array(dtype=wp.int32)
+    lower: wp.array(dtype=wp.mat33f)
+    upper: wp.array(dtype=wp.mat33f)
+    middle: wp.array(dtype=wp.mat33f)
+    extra: wp.array(dtype=wp.vec3f)
+    inverse: wp.array(dtype=wp.mat33f)
+
+
+@wp.func
+def run_begin(rows: Rows, run: int) -> int:
+    """First node of a run."""
+    return wp.int32(wp.int64(run) * wp.int64(rows.count) / wp.int64(rows.runs))
+
+
+@wp.kernel
+def round_matrix(
+    first: wp.int32,
+    values: wp.array(dtype=wp.mat33d),
+    free: wp.array(dtype=wp.vec3d),
+    rows: Rows,
+):
+    """rows = P A P in single precision; P keeps the free components."""
+    i = first + wp.tid()
+    begin = rows.row_start[i]
+    left = rows.lower_start[i] - begin
+    right = begin - rows.lower_start[i] - i - rows.diagonal[i] - 1
+    for e in range(begin, rows.diagonal[i]):
+        mask = wp.outer(free[i], free[rows.columns[e]])
+        rows.lower[e + left] = wp.mat33f(wp.cw_mul(mask, values[e]))
+    rows.middle[i] = wp.mat33f(wp.cw_mul(wp.outer(free[i], free[i]), values[rows.diagonal[i]]))
+    for e in range(rows.diagonal[i] + 1, rows.row_start[i + 1]):
+        mask = wp.outer(free[i], free[rows.columns[e]])
+        rows.upper[e + right] = wp.mat33f(wp.cw_mul(mask, values[e]))
+
+
+@wp.kernel
+def prepare_diagonal(first: wp.int32, free: wp.array(dtype=wp.vec3d), rows: Rows):
+    """extra = E and inverse = (D + E)^-1 on the free components."""
+    run = first + wp.tid()
+    low = run_begin(rows, run)
+    high = run_begin(rows, run + 1)
+    for i in range(low, high):
+        leaving = wp.vec3d()
+        begin = rows.row_start[i]
+        left = rows.lower_start[i] - begin
+        for e in range(begin, rows.diagonal[i]):
+            if rows.columns[e] >= low:
+                break
+            leaving += row_sums(wp.mat33d(rows.lower[e + left]))
+        right = begin - rows.lower_start[i] - i - rows.diagonal[i] - 1
+        for k in range(rows.row_start[i + 1] - rows.diagonal[i] - 1):
+            e = rows.row_start[i + 1] - 1 - k
+            if rows.columns[e] < high:
+                break
+            leaving += row_sums(wp.mat33d(rows.upper[e + right]))
+        D = wp.mat33d(rows.middle[i])
+        margin = wp.vec3d(D[0, 0], D[1, 1], D[2, 2])
+        margin = MARGIN * (margin + margin - row_sums(D))
+        E = wp.float64(0.5) * wp.max(leaving - margin, wp.vec3d())
+        rows.extra[i] = wp.vec3f(E)
+        rows.inverse[i] = free_inverse(D + wp.diag(E), free[i])
+
+
+@cache
+def cycle_kernels(width: int) -> SimpleNamespace:
+    """Kernels of a V-cycle on `width` right-hand sides at once: vec3f, or 3 x width matrices."""
+    V: Any = wp.vec3f if width == 1 else wp.types.matrix((3, width), wp.float32)
+
+    @wp.kernel(module="unique")
+    def forward(first: wp.int32, rows: Rows, b: wp.array(dtype=V), x: wp.array(dtype=V)):
+        """x = M^-1 b."""
+        run = first + wp.tid()
+        low = run_begin(rows, run)
+        for i in range(low, run_begin(rows, run + 1)):
+            s = b[i]
+            shift = rows.row_start[i] - rows.lower_start[i]
+            for e in range(rows.lower_start[i], rows.lower_start[i + 1]):
+                j = rows.columns[e + shift]
+                if j >= low:
+                    s -= rows.lower[e] * x[j]
+            x[i] = rows.inverse[i] * s
+
+    @wp.kernel(module="unique")
+    def residual(first: wp.int32, rows: Rows, x: wp.array(dtype=V), r: wp.array(dtype=V)):
+        """r = b - A x for the x of `forward`."""
+        run = first + wp.tid()
+        low = run_begin(rows, run)
+        for i in range(low, run_begin(rows, run + 1)):
+            s = wp.diag(rows.extra[i]) * x[i]
+            begin = rows.row_start[i]
+            shift = begin - rows.lower_start[i]
+            for e in range(rows.lower_start[i], rows.lower_start[i + 1]):
+                j = rows.columns[e + shift]
+                if j >= low:
+                    break
+                s -= rows.lower[e] * x[j]
+            right = shift - i - rows.diagonal[i] - 1
+            for e in range(rows.diagonal[i] + 1, rows.row_start[i + 1]):
+                s -= rows.upper[e + right] * x[rows.columns[e]]
+            r[i] = s
+
+    @wp.kernel(module="unique")
+    def backward(
+        first: wp.int32,
+        rows: Rows,
+        b: wp.array(dtype=V),
+        x: wp.array(dtype=V),
+        y: wp.array(dtype=V),
+    ):
+        """y = x + M^-T (b - A x)."""
+        run = first + wp.tid()
+        low = run_begin(rows, run)
+        high = run_begin(rows, run + 1)
+        for k in range(high - low):
+            i = high - 1 - k
+            s = b[i] - rows.middle[i] * x[i]
+            # descending inside the rows as well: the hardware only prefetches straight streams
+            end = rows.row_start[i + 1]
+            shift = rows.row_start[i] - rows.lower_start[i]
+            right = shift - i - rows.diagonal[i] - 1
+            for m in range(end - rows.diagonal[i] - 1):
+                e = end - 1 - m
+                j = rows.columns[e]
+                if j < high:
+                    s -= rows.upper[e + right] * y[j]
+                else:
+                    s -= rows.upper[e + right] * x[j]
+            end = rows.lower_start[i + 1]
+            for m in range(end - rows.lower_start[i]):
+                e = end - 1 - m
+                s -= rows.lower[e] * x[rows.columns[e + shift]]
+            y[i] = x[i] + rows.inverse[i] * s
+
+    @wp.kernel(module="unique")
+    def restrict(
+        first: wp.int32,
+        row_start: wp.array(dtype=wp.int32),
+        columns: wp.array(dtype=wp.int32),
+        weights: wp.array(dtype=wp.float32),
+        r: wp.array(dtype=V),
+        b: wp.array(dtype=V),
+    ):
+        """b = P^T r; held components of coarse nodes receive only zeros."""
+        i = first + wp.tid()
+        s = V()
+        for e in range(row_start[i], row_start[i + 1]):
+            s += weights[e] * r[columns[e]]
+        b[i] = s
+
+    @wp.kernel(module="unique")
+    def prolong(
+        first: wp.int32,
+        row_start: wp.array(dtype=wp.int32),
+        columns: wp.array(dtype=wp.int32),
+        weights: wp.array(dtype=wp.float32),
+        free: wp.array(dtype=wp.vec3d),
+        e_coarse: wp.array(dtype=V),
+        x: wp.array(dtype=V),
+    ):
+        """x += P e on the free components."""
+        i = first + wp.tid()
+        s = V()
+        for e in range(row_start[i], row_start[i + 1]):
+            s += weights[e] * e_coarse[columns[e]]
+        x[i] = x[i] + wp.diag(wp.vec3f(free[i])) * s
+
+    @wp.kernel(module="unique")
+    def dense(
+        first: wp.int32,
+        inverse: wp.array2d(dtype=wp.mat33f),
+        b: wp.array(dtype=V),
+        x: wp.array(dtype=V),
+    ):
+        """x = A^-1 b with all blocks of the inverse."""
+        i = first + wp.tid()
+        s = V()
+        for j in range(b.shape[0]):
+            s += inverse[i, j] * b[j]
+        x[i] = s
+
+    return SimpleNamespace(
+        forward=forward, residual=residual, backward=backward,
+        restrict=restrict, prolong=prolong, dense=dense,
+    )  # fmt: skip
+
+
+@wp.kernel
+def to_single(
+    first: wp.int32, x: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3f)
+):
+    """y = x."""
+    i = first + wp.tid()
+    y[i] = wp.vec3f(x[i])
+
+
+@wp.kernel
+def to_double(
+    first: wp.int32, x: wp.array(dtype=wp.vec3f), y: wp.array(dtype=wp.vec3d)
+):
+    """y = x."""
+    i = first + wp.tid()
+    y[i] = wp.vec3d(x[i])
