@@ -1,0 +1,1 @@
+"""What talks to a person: command line, scene files, run directories, pictures."""

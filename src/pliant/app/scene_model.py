@@ -171,13 +171,17 @@ def check(description: dict[str, Any]) -> SceneTable:
     try:
         table = SceneTable.model_validate(description)
     except ValidationError as error:
-        # the deepest complaint is the precise one where a key may be a number or a list
-        first = max(error.errors(include_url=False), key=lambda e: len(e["loc"]))
+        # a misspelt key explains the one that is missing; where a key may be a number or a list,
+        # the deepest complaint is the precise one
+        first = max(
+            error.errors(include_url=False),
+            key=lambda e: (e["type"] == "extra_forbidden", len(e["loc"])),
+        )
         raise BadInput(_sentence(first, description)) from None
     name = table.integrator.type
     if name not in INTEGRATORS:
         hint = _near(name, [*INTEGRATORS])
-        raise BadInput(f"integrator.type: there is no integrator '{name}'; {hint}.")
+        raise BadInput(f"integrator.type: there is no integrator '{name}'; {hint}")
     return table
 
 
@@ -194,18 +198,15 @@ def _sentence(error: Any, description: dict[str, Any]) -> str:
     place = key_path(loc)
     if kind == "extra_forbidden":
         known = _keys_at(loc[:-1], description)
-        return f"{place}: there is no such key; {_near(str(loc[-1]), known)}."
+        return f"{place}: there is no such key; {_near(str(loc[-1]), known)}"
     if kind == "missing":
         return f"{place}: this key is missing."
     if kind == "union_tag_not_found":
-        return f"{place}.type: this key is missing; it is {_or(error['ctx'])}."
+        return f"{place}.type: this key is missing."
     if kind == "union_tag_invalid":
-        return f"{place}.type: '{error['ctx']['tag']}' is unknown; it is {_or(error['ctx'])}."
+        tags = error["ctx"]["expected_tags"].replace("'", "")
+        return f"{place}.type: '{error['ctx']['tag']}' is unknown; known: {tags}."
     return f"{place}: {_demand(error)}, not {_shown(value)}."
-
-
-def _or(context: dict[str, Any]) -> str:
-    return str(context["expected_tags"]).replace("', '", "' or '", -1)
 
 
 _DEMANDS = {
@@ -244,7 +245,7 @@ def _shown(value: Any) -> str:
 def _near(word: str, known: list[str]) -> str:
     """Advice that names the nearest known word, or all of them."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"did you mean '{close[0]}'?"[:-1] + "?" if close else f"known: {', '.join(known)}"
+    return f"did you mean '{close[0]}'?" if close else f"known: {', '.join(known)}."
 
 
 def _written(loc: tuple[Any, ...], description: Any) -> tuple[Any, ...]:
@@ -253,6 +254,8 @@ def _written(loc: tuple[Any, ...], description: Any) -> tuple[Any, ...]:
     here = description
     for position, part in enumerate(loc):
         last = position == len(loc) - 1
+        if position == 2 and isinstance(here, dict) and part == here.get("type"):
+            continue  # the tag of loads[i] or obstacles[i], which may also be the name of a key
         if isinstance(here, dict) and (part in here or last and not _is_branch(part)):
             here = here.get(part)
         elif isinstance(here, list) and isinstance(part, int) and part < len(here):
@@ -273,10 +276,7 @@ def _keys_at(loc: tuple[Any, ...], description: Any) -> list[str]:
     value = description
     for part in loc:
         value = value[part]
-        if isinstance(part, int):
-            continue
-        here = _table_of(here.model_fields[part].annotation, value)
-    if isinstance(value, dict):
+        here = here if isinstance(part, int) else here.model_fields[part].annotation
         here = _table_of(here, value)
     return [*here.model_fields]
 

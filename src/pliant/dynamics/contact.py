@@ -21,6 +21,11 @@ from pliant.fem.body import Body
 from pliant.geometry.field import sample
 
 
+DEFAULT_STIFFNESS = 20.0
+"""Contact stiffness times spacing over Young's modulus, where the law gives none: the body then
+yields twenty times more than the spring over a cell."""
+
+
 @wp.struct
 class PointData:
     """Surface points and the contact law, on the device."""
@@ -262,9 +267,10 @@ class _Gather:
 class Contact:
     """Contact of one body with the obstacles of a scene."""
 
-    def __init__(
-        self, body: Body, obstacles, law: ContactLaw, *, youngs_modulus: float
-    ):
+    def __init__(self, body: Body, obstacles, law: ContactLaw):
+        self.law = law
+        self._body = body
+        self.stiffness_per_modulus = 0.0 if law.stiffness else DEFAULT_STIFFNESS / body.spacing
         points = body.surface.points
         rest = body.surface.positions(body.nodes)
         positions = np.zeros((len(points), 3))
@@ -275,7 +281,7 @@ class Contact:
         data.weights = to_device(points.weights, wp.float64)
         data.area = to_device(body.surface.point_areas(rest), wp.float64)
         data.positions = to_device(positions, wp.vec3d)
-        data.stiffness = law.stiffness or 20.0 * youngs_modulus / body.spacing
+        data.stiffness = law.stiffness or 0.0
         data.sharpness = law.sharpness or 10.0 / body.spacing
         data.friction = law.friction
         data.slip_speed = law.slip_speed
@@ -291,6 +297,21 @@ class Contact:
         )
         self._force = zeros(self.count, wp.vec3d)
         self.block = zeros(self.count, wp.mat33d)
+
+    def set_obstacles(self, obstacles, law: ContactLaw) -> None:
+        """Other planes (sampled shapes stay as they are) and another stiffness."""
+        for k, o in enumerate(obstacles):
+            if isinstance(o, Plane):
+                self.obstacles[k] = _obstacle_data(o, self._body)
+        self.law = law
+        if law.stiffness:
+            self.stiffness_per_modulus = 0.0
+            self.points.stiffness = law.stiffness
+
+    def set_stiffness(self, youngs_modulus: float) -> None:
+        """A law without a stiffness of its own follows the body's modulus."""
+        if self.stiffness_per_modulus > 0.0:
+            self.points.stiffness = self.stiffness_per_modulus * youngs_modulus
 
     def add_forces(
         self, u, v, predicted, base, *, f_new: float, f_old: float, out: wp.array

@@ -26,6 +26,9 @@ from pliant.linalg.blocks import BlockMatrix, add_scaled_rows, combine
 from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Tolerance
 
 
+STARTING_MASS_FLOOR = 0.1
+
+
 @dataclass
 class State:
     """Displacement, velocity, acceleration of the nodes on the device, and the time."""
@@ -61,6 +64,8 @@ class System:
         self.matrix = BlockMatrix(body.pattern, self.boundary.free)
         self.mass = zeros(self.node_count, wp.float64)
         self.contact: Contact | None = None
+        if scene.obstacles:
+            self.contact = Contact(body, scene.obstacles, scene.contact)
         self.set_material(scene.material)
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
@@ -82,22 +87,26 @@ class System:
         self.mass_host = np.bincount(body.cells.reshape(-1), weights, self.node_count)
         self.mass.assign(self.mass_host)
         self._steady_force = None
-        if self.scene.obstacles:
-            self.contact = Contact(
-                body,
-                self.scene.obstacles,
-                self.scene.contact,
-                youngs_modulus=float(np.mean(material.youngs_modulus)),
-            )
+        if self.contact is not None:
+            self.contact.set_stiffness(float(np.mean(material.youngs_modulus)))
+
+    def update(self, scene: Scene) -> None:
+        """Take over a variant of the scene: the same body and walls, other numbers."""
+        self.scene = scene
+        if self.contact is not None:
+            self.contact.set_obstacles(scene.obstacles, scene.contact)
+        self.set_material(scene.material)
+
+    def arms(self) -> np.ndarray:
+        """Node positions relative to the centre of mass, (nodes, 3)."""
+        X = np.zeros((self.node_count, 3))
+        X[:, : self.scene.dim] = self.scene.body.nodes
+        return X - (self.mass_host @ X) / self.mass_host.sum()
 
     def initial_state(self) -> State:
         """Rest shape, with the scene's initial velocity and spin, in equilibrium acceleration."""
-        body = self.scene.body
-        X = np.zeros((self.node_count, 3))
-        X[:, : body.dim] = body.nodes
-        centre = (self.mass_host @ X) / self.mass_host.sum()
         v = vector3("initial_velocity", self.scene.initial_velocity) + np.cross(
-            vector3("initial_spin", self.scene.initial_spin), X - centre
+            vector3("initial_spin", self.scene.initial_spin), self.arms()
         )
         v = v * self.boundary.free
         u = self.boundary.prescribed(0.0)
@@ -108,7 +117,7 @@ class System:
         return state
 
     def _set_initial_acceleration(self, state: State) -> None:
-        """M a = f - D v - K u: lumped, so a division; slivers without mass start at rest."""
+        """M a = f - D v - K u: lumped, so a division."""
         material = self.material
         force = zeros(self.node_count, wp.vec3d)
         combine(self._w, (1.0, state.u), (material.stiffness_damping, state.v))
@@ -121,11 +130,30 @@ class System:
                 state.u, state.v, state.u, state.u, f_new=1.0, f_old=0.0, out=force
             )
         total = force.numpy() + self.external_force(state.t)
-        m = self.mass_host[:, None]
-        floor = 1e-6 * self.mass_host.max()
-        a = np.where(m > floor, total / np.maximum(m, floor), 0.0)
-        a -= material.mass_damping * state.v.numpy()
+        a = total / self.starting_mass()[:, None] - material.mass_damping * state.v.numpy()
         state.a.assign(a * self.boundary.free)
+
+    def starting_mass(self) -> np.ndarray:
+        """Lumped masses with a floor, for the initial acceleration only.
+
+        A sliver's own mass would turn any residual force into a violent start that undamped
+        schemes never forget; the floor is a tenth of the heaviest node.
+        """
+        return np.maximum(self.mass_host, STARTING_MASS_FLOOR * self.mass_host.max())
+
+    def starting_mass_change(self, mass: np.ndarray) -> np.ndarray:
+        """Change of `starting_mass` for a change of the lumped masses."""
+        top = int(np.argmax(self.mass_host))
+        floor = STARTING_MASS_FLOOR * self.mass_host[top]
+        return np.where(self.mass_host > floor, mass, STARTING_MASS_FLOOR * mass[top])
+
+    def starting_mass_pull(self, bar: np.ndarray) -> np.ndarray:
+        """Transpose of `starting_mass_change`."""
+        top = int(np.argmax(self.mass_host))
+        light = self.mass_host <= STARTING_MASS_FLOOR * self.mass_host[top]
+        out = np.where(light, 0.0, bar)
+        out[top] += STARTING_MASS_FLOOR * bar[light].sum()
+        return out
 
     def external_force(self, t: float) -> np.ndarray:
         """Gravity, loads and wall data (nodes, 3) at time t; contact is apart."""
@@ -134,15 +162,24 @@ class System:
         force = self.mass_host[:, None] * vector3("gravity", self.scene.gravity)
         force = force + self.boundary.load_forces(t)
         if self.walls is not None:
-            given = self.boundary.given_on_walls(t)
-            beta = self.material.stiffness_damping
-            if beta > 0.0 and self.boundary.changes:
-                h = 1e-3 * self.scene.dt  # central difference: the wall's own velocity
-                later, earlier = (self.boundary.given_on_walls(t + s) for s in (h, -h))
-                given = given + beta * (later - earlier) / (2.0 * h)
+            given = self.wall_data(t)
             force += self.boundary.wall_forces(self.lam, self.mu, given)
         self._steady_force = force
         return force
+
+    def wall_data(self, t: float) -> np.ndarray:
+        """Given displacement plus stiffness damping times its rate, (q, 3)."""
+        given = self.boundary.given_on_walls(t)
+        beta = self.material.stiffness_damping
+        if beta > 0.0 and self.boundary.changes:
+            given = given + beta * self.wall_rate(t)
+        return given
+
+    def wall_rate(self, t: float) -> np.ndarray:
+        """Velocity of the given displacement (q, 3), by a central difference."""
+        h = 1e-3 * self.scene.dt
+        later, earlier = (self.boundary.given_on_walls(t + s) for s in (h, -h))
+        return (later - earlier) / (2.0 * h)
 
     def prepare(self, state: State) -> None:
         """Rotations, contact and matrix of the step that starts at `state`."""
@@ -218,6 +255,14 @@ class System:
         """Stagnation close to the target is rounding, not failure."""
         near = solution.residual <= 1e3 * solution.target
         return solution.outcome is Outcome.STAGNATED and near
+
+    def unknown(self, before: State, after: State) -> wp.array:
+        """The x that led from one state to the next."""
+        w = self.scene.integrator.next_u
+        if w[0] == 0.0 or self.scene.integrator.next_a == (1.0, 0.0, 0.0, 0.0):
+            return after.a
+        scaled = [-c / w[0] for c in w[1:]]
+        return self._combined(scaled, before, extra=(1.0 / w[0], after.u))
 
     def _combined(self, weights, state: State, extra=None) -> wp.array:
         """A new array: the weighted sum of u, v, a (and one more)."""

@@ -205,6 +205,7 @@ def _cell_forces_tangent(
     d: CellData,
     w: wp.array(dtype=wp.vec3d),
     s: wp.float64,
+    d_w: wp.array(dtype=wp.vec3d),
     turned: wp.array(dtype=wp.vec3d),
     d_turned: wp.array(dtype=wp.vec3d),
     d_lam: wp.array(dtype=wp.float64),
@@ -212,7 +213,7 @@ def _cell_forces_tangent(
     corotated: wp.int32,
     out: wp.array2d(dtype=wp.vec3d),
 ):
-    """Change of the force by a change of the rotations' displacement and of the moduli."""
+    """Change of the force by changes of w, of the rotations' displacement and of the moduli."""
     c = first + wp.tid()
     R = d.rotations[c]
     dR = wp.mat33d()
@@ -230,7 +231,7 @@ def _cell_forces_tangent(
             y = q * R - s * X
             g += _lame_product(G, y, d.lam[c], d.mu[c])
             dg += _lame_product(G, y, d_lam[c], d_mu[c])
-            dg += _lame_product(G, q * dR, d.lam[c], d.mu[c])
+            dg += _lame_product(G, q * dR + d_w[d.cells[c, b]] * R, d.lam[c], d.mu[c])
         out[c, a] = dR * g + R * dg
 
 
@@ -246,6 +247,7 @@ def _cell_forces_adjoint(
     lam_bar: wp.array(dtype=wp.float64),
     mu_bar: wp.array(dtype=wp.float64),
     turned_bar: wp.array2d(dtype=wp.vec3d),
+    w_bar: wp.array2d(dtype=wp.vec3d),
 ):
     """Transpose of `_cell_forces_tangent`; adds to lam_bar and mu_bar."""
     c = first + wp.tid()
@@ -269,6 +271,7 @@ def _cell_forces_adjoint(
             lam_sum += wp.dot(y, G * ga)
             mu_sum += wp.dot(y, ga * G + wp.trace(G) * ga)
         R_bar += wp.outer(f_bar[d.cells[c, b]], g) + wp.outer(q, z)
+        w_bar[c, b] = R * z
     lam_bar[c] = lam_bar[c] + lam_sum
     mu_bar[c] = mu_bar[c] + mu_sum
     if corotated == 1:
@@ -400,7 +403,7 @@ class Elasticity:
         data.incident = to_device(body.pattern.incident, wp.int32)
         self.data = data
         self._slot = to_device(body.pattern.slot, wp.uint8)
-        self._per_cell: wp.array | None = None
+        self._per_cell: dict[int, wp.array] = {}
         self._ghost: _Ghost | None = None
         if body.ghost is not None:
             self._ghost = _Ghost(
@@ -455,19 +458,20 @@ class Elasticity:
             launch(_ghost_forces, self.node_count, [g.scaled, g.neighbour, w, factor, out])
 
     def add_force_tangent(
-        self, w, s, turned, d_turned, d_lam, d_mu, out: wp.array, *, factor: float = 1.0
+        self, w, s, d_w, turned, d_turned, d_lam, d_mu, out: wp.array, *, factor: float = 1.0
     ) -> None:
-        """out += factor * df for changes of the rotations' displacement and of the moduli."""
+        """out += factor * df for changes of w, of the rotations' displacement and of the moduli."""
         cells = self._scratch()
         launch(
             _cell_forces_tangent,
             self.cell_count,
-            [self.data, w, s, turned, d_turned, d_lam, d_mu, int(self.corotated), cells],
+            [self.data, w, s, d_w, turned, d_turned, d_lam, d_mu, int(self.corotated), cells],
             grain=HEAVY,
         )
         launch(_gather, self.node_count, [self.data, cells, factor, out])
         if self._ghost is not None:
             g = self._ghost
+            launch(_ghost_forces, self.node_count, [g.scaled, g.neighbour, d_w, factor, out])
             change = zeros(self.node_count, wp.vec3d)
             probe = CellData()
             for name in ("k", "incident_start", "incident"):
@@ -477,29 +481,29 @@ class Elasticity:
             launch(_ghost_forces, self.node_count, [change, g.neighbour, w, factor, out])
 
     def add_force_adjoint(
-        self, w, s, turned, f_bar, lam_bar, mu_bar, turned_bar: wp.array
+        self, w, s, turned, f_bar, lam_bar, mu_bar, turned_bar: wp.array, w_bar: wp.array
     ) -> None:
-        """Transpose of `add_force_tangent`: adds to lam_bar, mu_bar and turned_bar."""
-        cells = self._scratch()
+        """Transpose of `add_force_tangent`: adds to lam_bar, mu_bar, turned_bar and w_bar."""
+        cells, second = self._scratch(), self._scratch(1)
         launch(
             _cell_forces_adjoint,
             self.cell_count,
-            [self.data, w, s, turned, f_bar, int(self.corotated), lam_bar, mu_bar, cells],
+            [self.data, w, s, turned, f_bar, int(self.corotated), lam_bar, mu_bar, cells, second],
             grain=HEAVY,
         )
+        launch(_gather, self.node_count, [self.data, second, 1.0, w_bar])
         if self.corotated:
             launch(_gather, self.node_count, [self.data, cells, 1.0, turned_bar])
         if self._ghost is not None:
             g = self._ghost
+            launch(_ghost_forces, self.node_count, [g.scaled, g.neighbour, f_bar, 1.0, w_bar])
             launch(
                 _ghost_adjoint,
                 self.cell_count,
                 [self.data, g.weight, g.neighbour, w, f_bar, lam_bar, mu_bar],
             )
 
-    def _scratch(self) -> wp.array:
-        if self._per_cell is None:
-            self._per_cell = zeros((self.cell_count, int(self.data.k)), wp.vec3d)
-        return self._per_cell
-
-
+    def _scratch(self, number: int = 0) -> wp.array:
+        if number not in self._per_cell:
+            self._per_cell[number] = zeros((self.cell_count, int(self.data.k)), wp.vec3d)
+        return self._per_cell[number]

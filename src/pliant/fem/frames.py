@@ -97,7 +97,9 @@ def qr_rotation(F: wp.mat33d) -> wp.mat33d:
 @wp.func
 def _triangle(Q: wp.mat33d, F: wp.mat33d) -> wp.vec3d:
     """U[0, 0], U[0, 1], U[1, 1] of U = Q^T F, the diagonal kept away from zero."""
-    floor = wp.max(FRAME_FLOOR * _size(F), wp.float64(1.0e-300))
+    floor = FRAME_FLOOR * _size(F)
+    if floor == wp.float64(0.0):
+        floor = wp.float64(1.0)  # F = 0 has no frame to differentiate: anything finite
     q1 = _column(Q, 0)
     b = _column(F, 1)
     return wp.vec3d(
@@ -109,7 +111,10 @@ def _triangle(Q: wp.mat33d, F: wp.mat33d) -> wp.vec3d:
 
 @wp.func
 def qr_rotation_derivative(Q: wp.mat33d, F: wp.mat33d, dF: wp.mat33d) -> wp.mat33d:
-    """dQ = Q W: below the diagonal, the skew W equals Q^T dF U^{-1} (dU U^{-1} has nothing there)."""
+    """Change dQ = Q W of the frame by dF; W is skew and equals Q^T dF U^{-1} below the diagonal.
+
+    From dF = dQ U + Q dU: there dU U^{-1}, upper triangular, has nothing to add.
+    """
     u = _triangle(Q, F)
     A = wp.transpose(Q) * dF
     w10 = A[1, 0] / u[0]

@@ -34,6 +34,8 @@ def load_simplices(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
     if suffix not in _READERS:
         raise BadInput(f"{path}: not a volume mesh; known endings: {', '.join(_READERS)}.")
     require_file(path, MAX_FILE_BYTES)
+    if suffix == ".msh":
+        _require_sane_tags(path)
     mesh = _read(path, _READERS[suffix])
     try:
         points = np.asarray(mesh.points, dtype=np.float64)
@@ -60,7 +62,7 @@ def save_simplices(path: str | Path, nodes: np.ndarray, cells: np.ndarray) -> No
     points = np.zeros((len(nodes), 3))
     points[:, : nodes.shape[1]] = nodes
     kind = "tetra" if cells.shape[1] == 4 else "triangle"
-    options = {"float_fmt": ".17g"} if path.suffix.lower() == ".mesh" else {}
+    options: dict[str, Any] = {"float_fmt": ".17g"} if path.suffix.lower() == ".mesh" else {}
     form = _READERS[path.suffix.lower()]
     try:
         with _captured():
@@ -85,11 +87,59 @@ def _read(path: Path, form: str) -> Any:
             return getattr(meshio, form).read(str(path))
     except MemoryError as error:
         raise BadInput(f"{path}: the header asks for more memory than there is.") from error
-    except (Exception, SystemExit) as error:  # meshio raises whatever the parsing ran into, or exits
-        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+    except (Exception, SystemExit) as error:  # whatever the parsing ran into
+        reason = str(error).splitlines()[0][:200] if str(error) else "damaged or cut off"
         raise BadInput(
             f"{path}: cannot be read as {path.suffix[1:].upper()} ({reason}): export it again."
         ) from error
+
+
+def _require_sane_tags(path: Path) -> None:
+    """Refuse a Gmsh file with a node tag far beyond its size.
+
+    meshio makes a table as long as the largest tag: one damaged byte can ask for terabytes.
+    """
+    size = path.stat().st_size
+    try:
+        largest = _largest_node_tag(path, size)
+    except (ValueError, IndexError, KeyError, OverflowError, MemoryError):
+        return  # not as the format says: meshio's own message is the better one
+    if largest > 10 * size + 1_000_000:
+        raise BadInput(f"{path}: a node has the tag {largest}: it is damaged, export it again.")
+
+
+def _largest_node_tag(path: Path, size: int) -> int:
+    """Largest tag in the section $Nodes of the formats 2.2 and 4.1; 0 for others."""
+    with path.open("rb") as f:
+        first = f.readline().strip()
+        version, binary, width = f.readline().split()[:3]
+        if first != b"$MeshFormat" or version not in (b"2.2", b"4.1"):
+            return 0
+        separator = "" if binary == b"1" else " "
+        whole = {b"4": np.uint32, b"8": np.uint64}[width]
+        while (line := f.readline()).strip() != b"$Nodes":
+            if not line:
+                return 0
+
+        def numbers(kind: Any, count: int) -> np.ndarray:
+            found = np.fromfile(f, kind, min(int(count), size), sep=separator)
+            if len(found) < count:
+                raise ValueError("cut off")
+            return found
+
+        if version == b"2.2":
+            row = np.dtype([("tag", np.int32), ("at", np.float64, 3)])
+            count = int(f.readline())
+            if separator:
+                return int(numbers(np.float64, 4 * count)[::4].max())
+            return int(numbers(row, count)["tag"].max())
+        largest = 0
+        for _ in range(int(numbers(whole, 4)[0])):
+            numbers(np.int32, 3)
+            count = int(numbers(whole, 1)[0])
+            largest = max(largest, int(numbers(whole, count).max(initial=0)))
+            numbers(np.float64, 3 * count)
+        return largest
 
 
 def _cells(blocks: Any) -> np.ndarray | None:

@@ -9,7 +9,7 @@ import logging
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
-from scipy.spatial import Delaunay, QhullError, cKDTree
+from scipy.spatial import Delaunay, KDTree, QhullError
 
 from pliant.core.errors import BadInput
 from pliant.fem.cutcells import cut_cells
@@ -27,14 +27,14 @@ radius turns by 14 degrees per segment, so round shapes stay evenly divided."""
 
 CLEARANCE = 0.6
 """Lattice points nearer to the boundary than this, in edge lengths, are left out. Below 0.5 they
-enter the circles over boundary edges, which then vanish; above 0.8 the border triangles get flat."""
+enter the circles over boundary edges, which then vanish; from 0.5 to 0.9 little changes."""
 
-SMOOTHING_ROUNDS = 2
-"""How often the inner points are evened out and joined anew; a third round changes the smallest
-angle by less than a degree and costs another Delaunay triangulation."""
+SMOOTHING_ROUNDS = 1
+"""How often the inner points are evened out and joined anew; further rounds change the smallest
+angle by a degree up or down and cost a Delaunay triangulation each."""
 
 SPLITTING_ROUNDS = 12
-"""How often a boundary edge may be halved: to 1/4000 of its length, past any detail worth having."""
+"""How often a boundary edge may be halved: to 1/4000, past any detail worth having."""
 
 _log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ def _active_cells(phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         cut = tuple(slice(1, None) if a >> d & 1 else slice(None, -1) for d in range(phi.ndim))
         corners.append(index[cut].reshape(-1))
     flat = np.stack(corners, axis=1)
-    return flat, (phi.reshape(-1)[flat] < 0.0).any(axis=1)
+    return flat, np.any(phi.reshape(-1)[flat] < 0.0, axis=1)
 
 
 def onto_surface(shape: Shape, points: np.ndarray, reach: float) -> np.ndarray:
@@ -272,7 +272,7 @@ def _lattice(shape: Shape, border: np.ndarray, edges: np.ndarray, edge: float) -
     points = points[(points <= hi).all(axis=1)]
     steps = np.linspace(0.0, 1.0, 8, endpoint=False)[:, None, None]
     dense = ((1.0 - steps) * border[edges[:, 0]] + steps * border[edges[:, 1]]).reshape(-1, 2)
-    points = points[cKDTree(dense).query(points)[0] > CLEARANCE * edge]
+    points = points[KDTree(dense).query(points)[0] > CLEARANCE * edge]
     return points[shape.distance(points) < 0.0] if len(points) else points
 
 
@@ -323,7 +323,7 @@ def _conforming(shape: Shape, border, edges, inner, edge_length: float):
         edges = np.concatenate([kept, np.stack([a, new], axis=1), np.stack([new, b], axis=1)])
         border = np.concatenate([border, placed])
         if len(inner):
-            inner = inner[cKDTree(placed).query(inner)[0] > 0.4 * edge_length]
+            inner = inner[KDTree(placed).query(inner)[0] > 0.4 * edge_length]
     raise BadInput(
         f"The shape has details much finer than the edge length {edge_length:g}: use a smaller one."
     )

@@ -5,10 +5,9 @@ of blocks around I, then each coarse block gathers its share of the cube, A_IJ =
 item owns a run of coarse rows and one cube, so nothing is shared and nothing is stored for the
 product beyond the interpolation itself.
 
-Blocks that reach further than the neighbours (the ghost penalty couples nodes two apart, with
-positive multiples B of the identity) are moved to the diagonal. This adds the energy
-B |u_i - u_j|^2 / 2 to each pair: still symmetric, positive and blind to translations, and a few
-percent of the shear modulus in the cut layer, which a preconditioner does not notice.
+Blocks that reach beyond the neighbours (the ghost penalty couples nodes two apart) are kept. Moving
+them to the diagonal would save a quarter of the coarse blocks, but it makes rotations cost energy,
+and twice the iterations wherever a slender body bends.
 """
 
 from typing import Any
@@ -20,8 +19,12 @@ from pliant.core.launch import Recorded, device, to_device, zeros
 from pliant.linalg.hierarchy import Interpolation, Level
 from pliant.linalg.smoother import Rows
 
-RUNS_CPU, RUNS_CUDA = 64, 4096
-"""Items a product is cut into; each needs its own cube (4.5 kB, 12 kB for tetrahedra)."""
+RUNS_CPU, RUNS_CUDA = 16, 4096
+"""Items a product is cut into; each needs its own cube of 12 kB."""
+
+SIDE = wp.constant(7)
+CUBE = wp.constant(343)
+"""Blocks of a cube: three either way, a coarse node's support of one and a row's reach of two."""
 
 
 @wp.func
@@ -57,58 +60,52 @@ def _halves(x: int) -> wp.float32:
 def _lattice_product(
     first: wp.int32,
     runs: wp.int32,
-    width: wp.int32,
-    far: wp.vec3i,
     fine: Rows,
     fine_key: wp.array(dtype=wp.int32),
     restrict_start: wp.array(dtype=wp.int32),
     restrict_columns: wp.array(dtype=wp.int32),
     restrict_weights: wp.array(dtype=wp.float32),
     coarse_lattice: wp.array(dtype=wp.vec3i),
+    radius: wp.array(dtype=wp.int32),
     coarse: Rows,
     cube: wp.array(dtype=wp.mat33f),
 ):
-    """width: blocks along a side of the cube, 2 (reach + 1) + 1; fine_key: x + width y + width^2 z
-    of each fine node, so that differences of keys are places in the cube; far: differences of keys
-    that are lumped.
+    """fine_key: x + 7 y + 49 z of each fine node, so that differences of keys are places in the
+    cube; radius: how far from the middle of the cube a row's blocks may be.
     """
     run = first + wp.tid()
-    half = width / 2
-    size = width * width * width
-    base = run * size
-    strides = wp.vec3i(1, width, width * width)
+    base = run * CUBE
+    centre = base + CUBE / 2
     for I in range(run * coarse.count / runs, (run + 1) * coarse.count / runs):
-        for t in range(base, base + size):
-            cube[t] = wp.mat33f()
-        origin = wp.dot(2 * coarse_lattice[I] - wp.vec3i(half, half, half), strides) - base
+        R = radius[I]
+        for z in range(-R, R + 1):
+            for y in range(-R, R + 1):
+                for x in range(-R, R + 1):
+                    cube[centre + x + SIDE * (y + SIDE * z)] = wp.mat33f()
+        at = coarse_lattice[I]
+        origin = 2 * (at[0] + SIDE * (at[1] + SIDE * at[2])) - centre
         for s in range(restrict_start[I], restrict_start[I + 1]):
             i = restrict_columns[s]
             w = restrict_weights[s]
-            own = fine_key[i] - origin
+            t = fine_key[i] - origin
+            cube[t] = cube[t] + w * fine.middle[i]
             shift = fine.row_start[i] - fine.lower_start[i]
-            cube[own] = cube[own] + w * fine.middle[i]
             for e in range(fine.lower_start[i], fine.lower_start[i + 1]):
                 t = fine_key[fine.columns[e + shift]] - origin
-                d = own - t
-                if d == far[0] or d == far[1] or d == far[2]:
-                    t = own
                 cube[t] = cube[t] + w * fine.lower[e]
             right = shift - i - fine.diagonal[i] - 1
             for e in range(fine.diagonal[i] + 1, fine.row_start[i + 1]):
                 t = fine_key[fine.columns[e]] - origin
-                d = t - own
-                if d == far[0] or d == far[1] or d == far[2]:
-                    t = own
                 cube[t] = cube[t] + w * fine.upper[e + right]
         for e in range(coarse.row_start[I], coarse.row_start[I + 1]):
-            o = 2 * (coarse_lattice[coarse.columns[e]] - coarse_lattice[I])
-            middle = base + wp.dot(o + wp.vec3i(half, half, half), strides)
+            o = 2 * (coarse_lattice[coarse.columns[e]] - at)
+            middle = centre + o[0] + SIDE * (o[1] + SIDE * o[2])
             total = wp.mat33f()
-            for z in range(wp.max(-1, -half - o[2]), wp.min(1, half - o[2]) + 1):
-                for y in range(wp.max(-1, -half - o[1]), wp.min(1, half - o[1]) + 1):
+            for z in range(wp.max(-1, -R - o[2]), wp.min(1, R - o[2]) + 1):
+                for y in range(wp.max(-1, -R - o[1]), wp.min(1, R - o[1]) + 1):
                     w = _halves(z) * _halves(y)
-                    for x in range(wp.max(-1, -half - o[0]), wp.min(1, half - o[0]) + 1):
-                        total += (w * _halves(x)) * cube[middle + x + width * (y + width * z)]
+                    for x in range(wp.max(-1, -R - o[0]), wp.min(1, R - o[0]) + 1):
+                        total += (w * _halves(x)) * cube[middle + x + SIDE * (y + SIDE * z)]
             _store(coarse, I, e, total)
 
 
@@ -116,7 +113,6 @@ def _lattice_product(
 def _embedded_product(
     first: wp.int32,
     runs: wp.int32,
-    width: wp.int32,
     fine: Rows,
     prolong_start: wp.array(dtype=wp.int32),
     prolong_columns: wp.array(dtype=wp.int32),
@@ -128,16 +124,15 @@ def _embedded_product(
     coarse: Rows,
     cube: wp.array(dtype=wp.mat33f),
 ):
-    """The same from nodes anywhere; the cube holds coarse blocks, width = 2 reach + 1."""
+    """The same from nodes anywhere; here the cube holds coarse blocks."""
     run = first + wp.tid()
-    half = width / 2
-    size = width * width * width
-    base = run * size
-    strides = wp.vec3i(1, width, width * width)
+    base = run * CUBE
+    centre = base + CUBE / 2
+    strides = wp.vec3i(1, SIDE, SIDE * SIDE)
     for I in range(run * coarse.count / runs, (run + 1) * coarse.count / runs):
-        for t in range(base, base + size):
+        for t in range(base, base + CUBE):
             cube[t] = wp.mat33f()
-        origin = wp.dot(coarse_lattice[I] - wp.vec3i(half, half, half), strides) - base
+        origin = wp.dot(coarse_lattice[I], strides) - centre
         for s in range(restrict_start[I], restrict_start[I + 1]):
             i = restrict_columns[s]
             w = restrict_weights[s]
@@ -181,21 +176,18 @@ class GalerkinProduct:
         """fine, coarse: Rows; fine_lattice: (nodes, 3) positions, None if they are anywhere."""
         runs = min(RUNS_CPU if device() == "cpu" else RUNS_CUDA, level.node_count)
         lattice = to_device(level.lattice, wp.vec3i)
+        cube = zeros(runs * 343, wp.mat33f)
         kernel: Any
         if fine_lattice is None:
             kernel = _embedded_product
-            width = 2 * level.reach + 1
-            place = [width, fine, *prolong.arrays]
+            place, limits = prolong.arrays, []
         else:
             kernel = _lattice_product
-            width = 2 * level.reach + 3
-            strides = np.array([1, width, width**2])
-            far = wp.vec3i(*(2 * strides if level.reach == 1 else 0 * strides - 1))
-            place = [width, far, fine, to_device(fine_lattice @ strides, wp.int32)]
-        cube = zeros(runs * width**3, wp.mat33f)
-        arguments = [runs, *place, *restrict.arrays, lattice, coarse, cube]
+            place = [to_device(fine_lattice @ np.array([1, 7, 49]), wp.int32)]
+            limits = [to_device(level.radius, wp.int32)]
+        arguments = [runs, fine, *place, *restrict.arrays, lattice, *limits, coarse, cube]
         self._keep = arguments  # recorded launches hold addresses, not references
-        grain = 2 if level.node_count > 300 else runs
+        grain = 1 if level.node_count > 300 else runs
         self._product = Recorded(kernel, runs, arguments, grain=grain)
 
     def run(self) -> None:

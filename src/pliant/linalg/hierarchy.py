@@ -9,6 +9,7 @@ A body without a lattice (tetrahedra) gets one as auxiliary space: its nodes are
 lattice about twice as wide as its edges, and everything below is the same.
 """
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,10 +20,6 @@ from pliant.fem.body import Body
 COARSEST_NODES = 64
 """Levels are added until so few nodes are left: the dense inverse of 192 unknowns costs 1 ms to set
 up and 15 us to apply, less than one more level."""
-
-LATTICE_REACH = 1
-"""Neighbours a lattice row couples to in each direction. The two-node reach of the ghost penalty is
-lumped when it is coarsened (see linalg.galerkin), so coarse rows stay within 27 blocks."""
 
 AUXILIARY_WIDTH = 2.0
 """Lattice spacing of a tetrahedral body in mean edge lengths. At 1 the lattice has about as many
@@ -52,15 +49,16 @@ class Interpolation:
 class Level:
     """One coarse level: its lattice, sparsity, mask and interpolation to the level above.
 
-    lattice: (nodes, 3) non-negative positions; free: (nodes, 3) of 1 or 0; reach: largest
-    difference of positions that a row couples. prolong: rows are nodes of the level above.
+    lattice: (nodes, 3) non-negative positions; free: (nodes, 3) of 1 or 0; radius: (nodes,) how far
+    from a node, in spacings of the level above, the rows of its support couple: 3 where they reach
+    two nodes (ghost penalty, tetrahedra), else 2. prolong: rows are nodes of the level above.
     """
 
     lattice: np.ndarray
     row_start: np.ndarray
     columns: np.ndarray
     free: np.ndarray
-    reach: int
+    radius: np.ndarray
     prolong: Interpolation
     restrict: Interpolation
 
@@ -77,20 +75,38 @@ def coarse_levels(body: Body, free: np.ndarray) -> list[Level]:
     if count <= COARSEST_NODES:
         return levels
     if body.lattice is None:
-        parents, weights, lattice, reach = _embed(body)
+        parents, weights, lattice = _embed(body)
+        far, shape = np.ones(count, bool), "cube"
     else:
-        reach = LATTICE_REACH
-        parents, weights, lattice = _halve(from_zero(body.lattice))
+        lattice = from_zero(body.lattice)
+        far, shape = _reaches_two(body, lattice), "cross"
+        parents, weights, lattice = _halve(lattice)
     while True:
-        level = _level(parents, weights, lattice, free, reach)
+        level = _level(parents, weights, lattice, free, far, shape)
         if level.node_count > 0.7 * count:  # too thin to coarsen any further
             break
         levels.append(level)
         if level.node_count <= COARSEST_NODES:
             break
-        count, free = level.node_count, level.free
+        count, free, far = level.node_count, level.free, level.radius == 3
         parents, weights, lattice = _halve(lattice)
     return levels
+
+
+def _reaches_two(body: Body, lattice: np.ndarray) -> np.ndarray:
+    """Nodes that couple to others two positions away."""
+    key = (lattice @ np.array([1, 7, 49])).astype(np.int32)
+    start = body.pattern.row_start
+    far = np.zeros(len(key), bool)
+    for first in range(0, len(key), 100_000):  # in parts: there are 30 times more blocks than nodes
+        rows = np.arange(first, min(first + 100_000, len(key)))
+        difference = np.abs(
+            key[body.pattern.columns[start[rows[0]] : start[rows[-1] + 1]]]
+            - np.repeat(key[rows], np.diff(start[first : rows[-1] + 2]))
+        )
+        beyond = (difference == 2) | (difference == 14) | (difference == 98)
+        far[rows] = np.add.reduceat(beyond, start[rows] - start[first]) > 0
+    return far
 
 
 def from_zero(lattice: np.ndarray) -> np.ndarray:
@@ -111,11 +127,11 @@ def _halve(lattice: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         inside = (step <= odd).all(axis=1)
         parents[inside, corner] = (below[inside] + step) @ strides
     weight = np.prod(np.where(odd == 1, 0.5, 1.0), axis=1)
-    return *_number(parents, np.where(parents >= 0, weight[:, None], 0.0), shape),
+    return _number(parents, np.where(parents >= 0, weight[:, None], 0.0), shape)
 
 
-def _embed(body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """Parents and weights of mesh nodes in a lattice, and how far its nodes then couple."""
+def _embed(body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Parents and weights of mesh nodes in a lattice, and its positions."""
     rows = np.repeat(np.arange(len(body.nodes)), np.diff(body.pattern.row_start))
     edges = body.nodes[body.pattern.columns] - body.nodes[rows]
     lengths = np.linalg.norm(edges, axis=1)
@@ -134,7 +150,7 @@ def _embed(body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
         weights[:, corner] = np.prod(np.where(step == 1, t, 1.0 - t), axis=1)
         inside = weights[:, corner] > 0.0
         parents[inside, corner] = (below[inside] + step) @ strides
-    return *_number(parents, weights, shape), 2
+    return _number(parents, weights, shape)
 
 
 def _number(
@@ -153,7 +169,12 @@ def _number(
 
 
 def _level(
-    parents: np.ndarray, weights: np.ndarray, lattice: np.ndarray, free: np.ndarray, reach: int
+    parents: np.ndarray,
+    weights: np.ndarray,
+    lattice: np.ndarray,
+    free: np.ndarray,
+    far: np.ndarray,
+    shape: str,
 ) -> Level:
     present = parents >= 0
     start = np.zeros(len(parents) + 1, np.int64)
@@ -162,31 +183,41 @@ def _level(
         (weights[present], parents[present], start), shape=(len(parents), len(lattice))
     )
     transposed = P.T.tocsr()
-    row_start, columns = _stencil(lattice, reach)
+    far = transposed @ far.astype(float) > 0.0
+    row_start, columns = _stencil(lattice, far, shape)
     return Level(
         lattice=lattice,
         row_start=row_start,
         columns=columns,
         # a component is held if all the components it would interpolate to are
         free=(transposed @ (free > 0) > 0.0).astype(float),
-        reach=reach,
+        radius=np.where(far, 3, 2),
         prolong=Interpolation.of(P),
         restrict=Interpolation.of(transposed),
     )
 
 
-def _stencil(lattice: np.ndarray, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that couple each node to all nodes at most `reach` away along each axis."""
-    shape = lattice.max(axis=0) + 1 + 2 * reach  # a border, so that neighbours exist as places
-    strides = np.array([1, shape[0], shape[0] * shape[1]])
-    place = (lattice + reach) @ strides
-    number = np.full(int(np.prod(shape)), -1, np.int32)
+def _stencil(lattice: np.ndarray, far: np.ndarray, shape: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that couple neighbours and, among far nodes, those two away: along one axis ("cross",
+    what the ghost penalty leaves) or along several ("cube").
+    """
+    border = lattice.max(axis=0) + 5  # two empty layers on each side
+    strides = np.array([1, border[0], border[0] * border[1]])
+    place = (lattice + 2) @ strides
+    number = np.full(int(np.prod(border)), -1, np.int32)
     number[place] = np.arange(len(lattice))
-    side = range(-reach, reach + 1)
-    offsets = [i + shape[0] * (j + shape[1] * k) for k in side for j in side for i in side]
+    side = range(-2, 3) if far.any() else range(-1, 2)
+    offsets = [
+        o
+        for o in itertools.product(side, side, side)
+        if shape == "cube" or sum(abs(d) == 2 for d in o) <= 1
+    ]
     neighbour = np.empty((len(lattice), len(offsets)), np.int32)
-    for column, offset in enumerate(offsets):
-        neighbour[:, column] = number[place + offset]
+    for column, (k, j, i) in enumerate(offsets):
+        found = number[place + int(np.dot((i, j, k), strides))]
+        if max(map(abs, (i, j, k))) == 2:
+            found = np.where(far & far[found], found, -1)
+        neighbour[:, column] = found
     present = neighbour >= 0
     row_start = np.zeros(len(lattice) + 1, np.int32)
     np.cumsum(present.sum(axis=1), out=row_start[1:])

@@ -1,8 +1,8 @@
-"""Geometric multigrid as a preconditioner: one symmetric V-cycle in single precision.
+"""Geometric multigrid as a preconditioner: one symmetric cycle in single precision.
 
 The levels are those of linalg.hierarchy, the coarse matrices Galerkin products (linalg.galerkin),
-the smoother one Gauss-Seidel sweep before and after (linalg.smoother), the coarsest level a dense
-inverse. Held components stay zero on every level.
+the smoother Gauss-Seidel (linalg.smoother), the coarsest level a dense inverse. Held components
+stay zero on every level.
 """
 
 from typing import Any
@@ -33,6 +33,12 @@ step."""
 LARGE_LEVEL = 4_000
 """Nodes from which a level's sweeps are worth two threads: half a sweep over 4,000 rows takes
 0.15 ms, as long as handing it over."""
+
+SHORT_GRAIN = 12_000
+"""Nodes per thread from which interpolation is split (20 ns a node)."""
+
+TWICE_FROM = 2
+"""First level that is solved by two cycles."""
 
 REGULARISATION = 1e-6
 """Share of its diagonal added to the coarsest matrix, which is singular for a body that floats
@@ -135,6 +141,11 @@ class Multigrid:
         if self._stale or self._matrix is not matrix:
             self.refresh(matrix)
 
+    @property
+    def bound_to(self) -> BlockMatrix | None:
+        """The matrix the levels were last computed from."""
+        return self._matrix
+
     def report(self, iterations: int) -> None:
         """Tell how many iterations a solve took (see `update`)."""
         if self._standard is None:
@@ -164,7 +175,7 @@ class Multigrid:
         self.coarsest.assign(inverse.reshape(m, 3, m, 3).transpose(0, 2, 1, 3).astype(np.float32))
 
     def apply(self, r: wp.array, z: wp.array) -> None:
-        """z = one V-cycle on r."""
+        """z = one cycle on r."""
         c = self._cycle
         key = (r.ptr, z.ptr)
         if key not in self._casts:
@@ -196,39 +207,59 @@ def _diagonal(level: Level) -> np.ndarray:
 
 
 class Cycle:
-    """The V-cycle for `width` right-hand sides: z from b, both in single precision."""
+    """The cycle for `width` right-hand sides: z from b, both in single precision.
+
+    Two sweeps before and after each coarse correction; problems from level 2 on are solved by two
+    cycles instead of one (a W-cycle below level 1). The coarse levels of a slender body are too
+    stiff in bending for one to do, and all of them together are a seventh of the work.
+    """
 
     def __init__(self, multigrid: Multigrid, width: int):
         V = wp.vec3f if width == 1 else wp.types.matrix((3, width), wp.float32)
-        K = cycle_kernels(width)
-        grids = multigrid.grids
-        self.keep: list = []
-        b = [zeros(g.node_count, V) for g in grids]
-        x = [zeros(g.node_count, V) for g in grids]
-        r = [zeros(g.node_count, V) for g in grids]  # residual on the way down, result on the way up
-        last = len(grids) - 1
-        down: list[Recorded] = []
-        up: list[Recorded] = []
-        for k, g in enumerate(grids[:-1]):
-            P, R = multigrid.prolong[k], multigrid.restrict[k]
-            down += [
-                g.sweep(K.forward, [g.rows, b[k], x[k]]),
-                g.sweep(K.residual, [g.rows, x[k], r[k]]),
-                Recorded(K.restrict, grids[k + 1].node_count, [*R.arrays, r[k], b[k + 1]]),
-            ]
-            coarse = x[last] if k + 1 == last else r[k + 1]
-            up = [
-                Recorded(K.prolong, g.node_count, [*P.arrays, g.free, coarse, x[k]]),
-                g.sweep(K.backward, [g.rows, b[k], x[k], r[k]]),
-                *up,
-            ]
-        exact = Recorded(K.dense, grids[last].node_count, [multigrid.coarsest, b[last], x[last]])
-        self._sequence = [*down, exact, *up]
-        self.keep += [b, x, r]
-        self.b, self.z = b[0], (r[0] if last else x[0])
+        self._kernels = cycle_kernels(width)
+        self._multigrid = multigrid
+        self.multigrid_grids = multigrid.grids
+        sizes = [g.node_count for g in multigrid.grids]
+        # right-hand side, result, residual, correction; and what a second cycle needs
+        self._b, self._x, self._r, self._d = ([zeros(n, V) for n in sizes] for _ in range(4))
+        self._defect, self._sum = (
+            [zeros(n if k >= TWICE_FROM else 0, V) for k, n in enumerate(sizes)] for _ in range(2)
+        )
+        self.b = self._b[0]
+        self._sequence: list[Recorded] = []
+        self.z = self._append(0, self.b)
+        self.keep: list = []  # arrays whose addresses recorded launches hold
+
+    def _append(self, k: int, b: wp.array) -> wp.array:
+        """Append the launches of one cycle on level k; returns the array of the result."""
+        K, m = self._kernels, self._multigrid
+        g, x, r, d = m.grids[k], self._x[k], self._r[k], self._d[k]
+        add = self._sequence.append
+        if k == len(m.grids) - 1:
+            add(Recorded(K.dense, g.node_count, [m.coarsest, b, x]))
+            return x
+        add(g.sweep(K.forward, [g.rows, b, x]))
+        add(g.sweep(K.residual, [g.rows, x, r]))
+        add(g.sweep(K.forward, [g.rows, r, d]))
+        add(g.sweep(K.residual, [g.rows, d, r]))
+        add(Recorded(K.add, g.node_count, [d, x]))
+        coarse_b, count = self._b[k + 1], m.grids[k + 1].node_count
+        grain = SHORT_GRAIN // 8
+        add(Recorded(K.restrict, count, [*m.restrict[k].arrays, r, coarse_b], grain=grain))
+        coarse = self._append(k + 1, coarse_b)
+        if TWICE_FROM <= k + 1 < len(m.grids) - 1:
+            c, total, defect = m.grids[k + 1], self._sum[k + 1], self._defect[k + 1]
+            add(c.sweep(K.defect, [c.rows, coarse_b, coarse, defect, total]))
+            add(Recorded(K.add, count, [self._append(k + 1, defect), total]))
+            coarse = total
+        arguments = [*m.prolong[k].arrays, g.free, coarse, x]
+        add(Recorded(K.prolong, g.node_count, arguments, grain=SHORT_GRAIN))
+        add(g.sweep(K.backward, [g.rows, b, x, r]))
+        add(g.sweep(K.backward, [g.rows, b, r, x]))
+        return x
 
     def run(self) -> None:
-        """z = V-cycle applied to b."""
+        """z = the cycle applied to b."""
         for command in self._sequence:
             command.run()
 
@@ -243,14 +274,28 @@ def regularised_inverse(A: np.ndarray, free: np.ndarray) -> np.ndarray:
     root = np.sqrt(np.maximum(np.diag(B), np.finfo(np.float32).tiny))
     scaled = B / root[:, None] / root[None, :]
     shift = REGULARISATION
-    while True:
-        try:
-            factor = np.linalg.cholesky(scaled + shift * np.eye(len(part)))
+    while shift < 1e6 and np.isfinite(scaled).all():
+        inverse = _gauss_jordan(scaled + shift * np.eye(len(part)))
+        if inverse is not None:
+            out[np.ix_(part, part)] = inverse / root[:, None] / root[None, :]
             break
-        except np.linalg.LinAlgError:
-            shift *= 10.0  # an indefinite matrix: conjugate gradients will say so
-            if not np.isfinite(shift) or shift > 1e6 or not np.isfinite(scaled).all():
-                return out
-    half = np.linalg.inv(factor)
-    out[np.ix_(part, part)] = (half.T @ half) / root[:, None] / root[None, :]
+        shift *= 10.0  # an indefinite matrix: conjugate gradients will say so
     return out
+
+
+def _gauss_jordan(A: np.ndarray) -> np.ndarray | None:
+    """Inverse of a positive matrix of a few hundred rows; None if a pivot is not positive.
+
+    Not LAPACK: its threads fight ours over the cores, and its bits depend on how many there are.
+    """
+    B = A.copy()
+    for k in range(len(B)):
+        pivot = B[k, k]
+        if not pivot > 0.0:
+            return None
+        row, column = B[k] / pivot, B[:, k].copy()
+        B -= np.multiply.outer(column, row)
+        B[k] = row
+        B[:, k] = -column / pivot
+        B[k, k] = 1.0 / pivot
+    return 0.5 * (B + B.T)

@@ -3,6 +3,10 @@
 Stops when |b - A x| <= max(relative * |b|, absolute), norms over the free components. The residual
 is recomputed from its definition before a result is called converged, because the recursively
 updated one drifts; if they disagree the iteration restarts from the recomputed one.
+
+One iteration is the preconditioner and two passes over the vectors (Chronopoulos and Gear 1989):
+the product A z with both inner products, then all four updates with the norm; A p follows from the
+recurrence of p.
 """
 
 from dataclasses import dataclass
@@ -17,6 +21,9 @@ from pliant.linalg.blocks import CHUNK, CHUNK_GRAIN, BlockMatrix, chunks, dot, k
 
 SMALLEST_RELATIVE = 1e-14
 """Below this a residual in f64 is rounding; asking for less is clipped."""
+
+LOST = 1e-10
+"""A direction's p . A p below this share of z . A z is rounding: the direction is dropped."""
 
 RESTARTS = 6
 """How often the iteration may start again from a recomputed residual before it has stagnated."""
@@ -61,9 +68,40 @@ class BlockJacobi:
 
 
 @wp.kernel
+def _curvature(
+    first: wp.int32,
+    row_start: wp.array(dtype=wp.int32),
+    columns: wp.array(dtype=wp.int32),
+    values: wp.array(dtype=wp.mat33d),
+    free: wp.array(dtype=wp.vec3d),
+    r: wp.array(dtype=wp.vec3d),
+    z: wp.array(dtype=wp.vec3d),
+    w: wp.array(dtype=wp.vec3d),
+    n: wp.int32,
+    partial: wp.array(dtype=wp.vec2d),
+):
+    """w = P A z, partial = (r . z, z . w)."""
+    chunk = first + wp.tid()
+    rz = wp.float64(0.0)
+    zw = wp.float64(0.0)
+    for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
+        s = wp.vec3d()
+        for j in range(row_start[i], row_start[i + 1]):
+            s += values[j] * z[columns[j]]
+        s = wp.cw_mul(free[i], s)
+        w[i] = s
+        rz += wp.dot(r[i], z[i])
+        zw += wp.dot(z[i], s)
+    partial[chunk] = wp.vec2d(rz, zw)
+
+
+@wp.kernel
 def _advance(
     first: wp.int32,
     alpha: wp.float64,
+    beta: wp.float64,
+    z: wp.array(dtype=wp.vec3d),
+    w: wp.array(dtype=wp.vec3d),
     p: wp.array(dtype=wp.vec3d),
     q: wp.array(dtype=wp.vec3d),
     x: wp.array(dtype=wp.vec3d),
@@ -71,27 +109,19 @@ def _advance(
     n: wp.int32,
     partial: wp.array(dtype=wp.float64),
 ):
-    """x += alpha p, r -= alpha q, partial = r . r."""
+    """p = z + beta p, q = w + beta q (= A p), x += alpha p, r -= alpha q, partial = r . r."""
     chunk = first + wp.tid()
     total = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        x[i] = x[i] + alpha * p[i]
-        s = r[i] - alpha * q[i]
+        d = z[i] + beta * p[i]
+        e = w[i] + beta * q[i]
+        p[i] = d
+        q[i] = e
+        x[i] = x[i] + alpha * d
+        s = r[i] - alpha * e
         r[i] = s
         total += wp.dot(s, s)
     partial[chunk] = total
-
-
-@wp.kernel
-def _redirect(
-    first: wp.int32,
-    beta: wp.float64,
-    z: wp.array(dtype=wp.vec3d),
-    p: wp.array(dtype=wp.vec3d),
-):
-    """p = z + beta p."""
-    i = first + wp.tid()
-    p[i] = z[i] + beta * p[i]
 
 
 @dataclass(frozen=True)
@@ -110,25 +140,40 @@ class ConjugateGradients:
         self.matrix = matrix
         self.preconditioner = preconditioner
         n = matrix.node_count
-        self._r, self._z, self._p, self._q = (zeros(n, wp.vec3d) for _ in range(4))
+        self._r, self._z, self._w, self._p, self._q = (zeros(n, wp.vec3d) for _ in range(5))
         self._partial = zeros(chunks(n), wp.float64)
+        self._pairs = zeros(chunks(n), wp.vec2d)
         self._x: wp.array | None = None
         self._advance: Recorded | None = None
-        self._redirect = Recorded(_redirect, n, [0.0, self._z, self._p])
+        A = matrix
+        self._curvature = Recorded(
+            _curvature,
+            chunks(n),
+            [
+                A.row_start, A.columns, A.values, A.free,
+                self._r, self._z, self._w, n, self._pairs,
+            ],
+            grain=CHUNK_GRAIN,
+        )  # fmt: skip
+
+    def _bind(self, x: wp.array) -> Recorded:
+        if self._advance is None or self._x is not x:
+            self._x = x
+            n = self.matrix.node_count
+            vectors = [self._z, self._w, self._p, self._q, x, self._r]
+            self._advance = Recorded(
+                _advance, chunks(n), [0.0, 0.0, *vectors, n, self._partial], grain=CHUNK_GRAIN
+            )
+        return self._advance
 
     def solve(self, b: wp.array, x: wp.array, tolerance: Tolerance | None = None) -> Solution:
         """Improve x (the start, changed in place) until A x = b within the tolerance."""
         tol = tolerance or Tolerance()
-        A, n = self.matrix, self.matrix.node_count
-        r, z, p, q = self._r, self._z, self._p, self._q
-        if self._advance is None or self._x is not x:
-            self._x = x
-            self._advance = Recorded(
-                _advance, chunks(n), [0.0, p, q, x, r, n, self._partial], grain=CHUNK_GRAIN
-            )
-        b_norm = np.sqrt(_free_square_norm(b, A))
+        A, r = self.matrix, self._r
+        advance = self._bind(x)
+        b_norm = float(np.sqrt(_free_square_norm(b, A)))
         target = max(max(tol.relative, SMALLEST_RELATIVE) * b_norm, tol.absolute)
-        norm = np.sqrt(A.residual(b, x, r))
+        norm = float(np.sqrt(A.residual(b, x, r)))
         history = [norm]
         iterations, restarts = 0, 0
         best_restart = np.inf
@@ -136,8 +181,6 @@ class ConjugateGradients:
         def ended(outcome: Outcome) -> Solution:
             return Solution(x, outcome, iterations, norm, target, history)
 
-        if b_norm == 0.0 and norm == 0.0:
-            return ended(Outcome.CONVERGED)
         while True:
             if not np.isfinite(norm):
                 return ended(Outcome.NOT_FINITE)
@@ -146,39 +189,40 @@ class ConjugateGradients:
             if norm > 0.9 * best_restart or restarts > RESTARTS:
                 return ended(Outcome.STAGNATED)
             best_restart = norm
-            self.preconditioner.apply(r, z)
-            rz = dot(r, z)
-            wp.copy(p, z)
-            recursive = norm
+            recursive, beta = norm, 0.0
+            rz, pq = 0.0, 0.0
             while recursive > target:
                 if iterations >= tol.max_iterations:
-                    norm = np.sqrt(A.residual(b, x, r))
+                    norm = float(np.sqrt(A.residual(b, x, r)))
                     done = norm <= target
                     return ended(Outcome.CONVERGED if done else Outcome.ITERATION_LIMIT)
-                pq = A.multiply(p, q)
-                if not np.isfinite(pq):
+                self.preconditioner.apply(r, self._z)
+                self._curvature.run()
+                rz_new, zw = (float(v) for v in self._pairs.numpy().sum(axis=0))
+                if not (np.isfinite(rz_new) and np.isfinite(zw)):
+                    norm = float("nan")
                     return ended(Outcome.NOT_FINITE)
-                if pq <= 0.0 or rz <= 0.0:
-                    norm = np.sqrt(A.residual(b, x, r))
-                    if pq == 0.0 or norm <= 1e-12 * b_norm:  # a zero direction: nothing left
-                        return ended(Outcome.STAGNATED)
+                beta = rz_new / rz if rz > 0.0 else 0.0
+                pq_new = zw - beta * beta * pq  # p . A p, by the conjugacy of successive p
+                if zw > 0.0 and abs(pq_new) <= LOST * zw:
+                    beta, pq_new = 0.0, zw  # rounding has eaten the direction: start from z
+                if rz_new <= 0.0 or pq_new <= 0.0:
+                    norm = float(np.sqrt(A.residual(b, x, r)))
+                    if rz_new == 0.0 or zw == 0.0:  # a zero direction: nothing left to do
+                        done = norm <= target
+                        return ended(Outcome.CONVERGED if done else Outcome.STAGNATED)
                     return ended(Outcome.INDEFINITE)
+                rz, pq = rz_new, pq_new
                 iterations += 1
-                self._advance.set(0, rz / pq)
-                self._advance.run()
+                advance.set(0, rz / pq)
+                advance.set(1, beta)
+                advance.run()
                 recursive = float(np.sqrt(self._partial.numpy().sum()))
                 history.append(recursive)
                 if not np.isfinite(recursive):
                     norm = recursive
                     return ended(Outcome.NOT_FINITE)
-                if recursive <= target:
-                    break
-                self.preconditioner.apply(r, z)
-                rz_new = dot(r, z)
-                self._redirect.set(0, rz_new / rz)
-                self._redirect.run()
-                rz = rz_new
-            norm = np.sqrt(A.residual(b, x, r))
+            norm = float(np.sqrt(A.residual(b, x, r)))
             restarts += 1
 
 

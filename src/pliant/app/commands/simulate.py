@@ -1,0 +1,175 @@
+"""`pliant simulate`: a scene over time, into a run directory."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from pliant.app.console import (
+    DeviceOption,
+    JsonOption,
+    SceneArgument,
+    ShapeOption,
+    ThreadsOption,
+    answer,
+    command,
+    note,
+    set_machine,
+)
+from pliant.app.progress import progress
+from pliant.app.runs import (
+    Interrupted,
+    RunDirectory,
+    RunFailed,
+    describe,
+    export_frames,
+    open_scene,
+    run_scene,
+    summary,
+)
+from pliant.app.scenes import find_description
+from pliant.core.errors import BadInput
+from pliant.dynamics.scene import Scene
+from pliant.dynamics.system import System
+
+FRAMES_SHOWN = 60
+"""Most frames of an animation; longer runs are thinned out."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("simulate")(simulate_scene)
+
+
+@command
+def simulate_scene(
+    scene: SceneArgument,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="The run directory; runs/SCENE if not given."),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option("--steps", help="Time steps in all; the scene's own if not given.")
+    ] = None,
+    shape: ShapeOption = None,
+    every: Annotated[int, typer.Option("--every", help="Save every K-th step.")] = 1,
+    pictures: Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="Leave final.png and motion.gif.")
+    ] = True,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run that is there already.")
+    ] = False,
+    as_json: JsonOption = False,
+    device: DeviceOption = "cpu",
+    threads: ThreadsOption = None,
+) -> None:
+    """Simulate SCENE; an interrupted run of the same scene in DIR is continued."""
+    result = simulate_into(
+        scene, out=out, steps=steps, shape=shape, every=every, pictures=pictures,
+        overwrite=overwrite, device=device, threads=threads,
+    )  # fmt: skip
+    lines = [
+        f"{result['title'] or scene}: {result['nodes']} nodes, {result['steps']} steps "
+        f"to t = {result['time']:.4g} s, {result['step_ms']:.1f} ms a step",
+        f"largest displacement {result['largest_displacement']:.4g} m "
+        f"({result['largest_displacement_in_cells']:.1f} cells)",
+        f"files in {result['out']}" + (": final.png, motion.gif, trajectory.pvd" * pictures),
+    ]
+    answer(result, lines, as_json=as_json)
+
+
+def simulate_into(
+    name: str,
+    *,
+    out: str | None,
+    steps: int | None = None,
+    shape: str | None = None,
+    every: int = 1,
+    pictures: bool = True,
+    overwrite: bool = False,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """The work of the command; returns what result.json holds."""
+    if steps is not None and steps < 0:
+        raise BadInput(f"--steps must not be negative, not {steps}.")
+    if every < 1:
+        raise BadInput(f"--every must be at least 1, not {every}.")
+    description = find_description(name, shape=shape)
+    directory = RunDirectory(out or Path("runs") / Path(name).stem)
+    directory.require_usable()
+    set_machine(device, threads)
+    scene = open_scene(description, None if overwrite else directory, name)
+    wanted = int((scene.source or {})["steps"]) if steps is None else steps
+    complete, digest = describe(scene)
+    going_on = directory.exists and not overwrite
+    if going_on:
+        directory.require_same(complete, digest)
+    # regions that touch nothing, and bodies too large, are found here: before anything is written
+    system = _system(scene, name)
+    if overwrite and directory.exists:
+        directory.clear()
+    if not going_on:
+        directory.begin(scene, digest)
+    last = directory.last_state(scene.body.nodes.shape)
+    begun = last.step if last is not None else 0
+    if begun >= wanted and begun > 0:
+        note(f"{directory.path}: has {begun} steps already; --steps {begun + 1} would go on.")
+    elif begun > 0:
+        note(f"{directory.path}: continued from step {begun}.")
+
+    def finish(status: str) -> dict[str, Any]:
+        result = summary(scene, directory, status, digest)
+        directory.write_result(result)
+        export_frames(scene, directory)
+        return result
+
+    try:
+        with progress(f"simulating {name}", wanted, begun) as shown:
+            run_scene(
+                scene, directory, steps=wanted, every=every, progress=shown.reach, system=system
+            )
+    except Interrupted:
+        at = finish("interrupted")["steps"]
+        raise Interrupted(
+            f"Interrupted after step {at} of {wanted}; the state is saved in {directory.path}: "
+            "run the same command again to go on."
+        ) from None
+    except RunFailed as failure:
+        at = finish("failed")["steps"]
+        raise RunFailed(
+            f"{failure} The last good state, step {at}, is saved in {directory.path}."
+        ) from None
+    result = finish("finished")
+    if pictures:
+        draw_run(scene, directory)
+    return result
+
+
+def _system(scene: Scene, name: str) -> System:
+    try:
+        return System(scene)
+    except BadInput as error:
+        raise BadInput(f"{name}: {error}") from error
+
+
+def draw_run(scene: Scene, directory: RunDirectory, *, width: int = 640, height: int = 480) -> None:
+    """final.png and motion.gif from the saved steps."""
+    from pliant.app.picture import Studio, save_gif, save_png
+
+    steps = directory.saved_steps()
+    chosen = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), FRAMES_SHOWN)).round())
+    states = [directory.read_state(steps[int(i)]) for i in chosen]
+    nodes = scene.body.nodes
+    studio = Studio(scene, [nodes + s.u for s in states], width=width, height=height)
+    frames = []
+    with progress("drawing", len(states)) as shown:
+        for s in states:
+            frames.append(studio.picture(nodes + s.u, time=s.t))
+            shown.reach(len(frames))
+    save_png(directory.path / "final.png", frames[-1])
+    span = states[-1].t - states[0].t
+    # shown at the speed at which it happened, but neither too short to see nor too long to wait
+    seconds = float(np.clip(span, 1.5, 6.0)) / max(len(frames), 1)
+    save_gif(directory.path / "motion.gif", frames, seconds=seconds)

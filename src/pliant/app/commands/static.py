@@ -1,0 +1,84 @@
+"""`pliant static`: a scene at rest under its loads."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from pliant.app.console import (
+    DeviceOption,
+    JsonOption,
+    SceneArgument,
+    ShapeOption,
+    ThreadsOption,
+    answer,
+    command,
+    set_machine,
+)
+from pliant.app.scene_files import build_scene
+from pliant.app.scenes import find_description
+from pliant.core.errors import BadInput
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("static")(rest_scene)
+
+
+@command
+def rest_scene(
+    scene: SceneArgument,
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="DIR", help="Leave rest.vtu and rest.png here.")
+    ] = None,
+    shape: ShapeOption = None,
+    tolerance: Annotated[
+        float, typer.Option("--tolerance", help="Force imbalance allowed, relative to the load.")
+    ] = 1e-8,
+    as_json: JsonOption = False,
+    device: DeviceOption = "cpu",
+    threads: ThreadsOption = None,
+) -> None:
+    """Find where SCENE comes to rest."""
+    from pliant.dynamics.statics import solve_static_recorded
+
+    if not 0.0 < tolerance < 1.0:
+        raise BadInput(f"--tolerance must lie between 0 and 1, not {tolerance}.")
+    description = find_description(scene, shape=shape)
+    folder = Path(out) if out is not None else None
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise BadInput(f"{folder}: is a file; --out needs a folder.")
+    set_machine(device, threads)
+    built = build_scene(description, name=scene)
+    u, record = solve_static_recorded(built, tolerance=tolerance)
+    size = np.linalg.norm(u, axis=1)
+    most = int(np.argmax(size))
+    result: dict[str, Any] = {
+        "title": (built.source or {}).get("title", ""),
+        "cells": len(built.body.cells),
+        "nodes": len(built.body.nodes),
+        "largest_displacement": float(size[most]),
+        "largest_displacement_at": built.body.nodes[most].tolist(),
+        "largest_displacement_vector": u[most].tolist(),
+        "rotation_updates": record.rotation_updates,
+        "iterations": record.solver_iterations,
+        "imbalance": float(record.imbalance),
+        "load_steps": record.load_steps,
+    }
+    lines = [
+        f"{result['title'] or scene}: at rest after {record.rotation_updates} rotation updates, "
+        f"imbalance {record.imbalance:.1e} of the load",
+        f"largest displacement {size[most]:.6g} m at "
+        f"({', '.join(f'{c:.4g}' for c in built.body.nodes[most])})",
+    ]
+    if folder is not None:
+        from pliant.app.export import write_frame
+        from pliant.app.picture import render, save_png
+
+        folder.mkdir(parents=True, exist_ok=True)
+        write_frame(folder / "rest.vtu", built.body, u)
+        save_png(folder / "rest.png", render(built, built.body.nodes + u))
+        lines.append(f"files in {folder}: rest.vtu, rest.png")
+        result["out"] = str(folder)
+    answer(result, lines, as_json=as_json)

@@ -1,0 +1,70 @@
+"""The result of a reconstruction: values, error bars, history and advice."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Step:
+    """One iteration of a fit."""
+
+    iteration: int
+    horizon: int
+    cost: float
+    rms: float
+    values: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Fit:
+    """values, sigma, start: by label; correlation: (p, p) in the order of `labels`.
+
+    sigma is one standard deviation from the Gauss-Newton Hessian and the noise found (in the
+    residuals, or as given). result: how the optimiser ended.
+    """
+
+    labels: list[str]
+    start: dict[str, float]
+    values: dict[str, float]
+    sigma: dict[str, float]
+    correlation: np.ndarray
+    history: list[Step]
+    advice: list[str]
+    noise: float
+    rms: float
+    iterations: int
+    seconds: float
+    converged: bool
+    covariance: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
+    timings: dict[str, float] = field(default_factory=dict)
+    frame_rms: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0))
+
+    def table(self, truth: dict[str, float] | None = None) -> str:
+        """A plain-text table of truth, start, value and sigma."""
+        head = ["unknown", *(["truth"] if truth else []), "start", "value", "sigma"]
+        rows = [head]
+        for label in self.labels:
+            row = [label]
+            if truth:
+                row.append(f"{truth[label]:.6g}" if label in truth else "")
+            row += [
+                f"{self.start[label]:.6g}", f"{self.values[label]:.6g}",
+                f"{self.sigma[label]:.2g}",
+            ]  # fmt: skip
+            rows.append(row)
+        widths = [max(len(r[c]) for r in rows) for c in range(len(head))]
+        lines = [
+            "  ".join(
+                cell.ljust(w) if c == 0 else cell.rjust(w)
+                for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        text = self.table()
+        if self.advice:
+            text += "\n" + "\n".join(f"- {line}" for line in self.advice)
+        return text

@@ -1,0 +1,85 @@
+"""What the data cannot see, in words."""
+
+import numpy as np
+
+from pliant.inverse.problem import Evaluation, Problem
+
+BLIND = 0.3
+"""Relative standard deviation of a positive unknown above which the data hardly see it."""
+
+CORRELATED = 0.98
+"""Correlation above which two unknowns are only known in combination."""
+
+LITTLE_MOTION = 2.0
+"""Surface motion, in cells, below which Poisson's ratio cannot be told (about 7 % at one cell)."""
+
+
+def advise(
+    problem: Problem, q: np.ndarray, e: Evaluation, covariance: np.ndarray, noise: float
+) -> list[str]:
+    """Sentences on unknowns that are blind, tied together, or rivalled by the method itself."""
+    labels = problem.unknowns.labels
+    values = problem.unknowns.values(q)
+    slopes = problem.unknowns.slopes(q)
+    sigma_q = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    sigma = np.abs(slopes) * sigma_q
+    out: list[str] = []
+    tied: set[int] = set()
+    for i in range(len(labels)):
+        for j in range(i):
+            c = covariance[i, j] / max(sigma_q[i] * sigma_q[j], 1e-300)
+            if abs(c) > CORRELATED and max(sigma_q[i], sigma_q[j]) > 0.1:
+                out.append(_tied(labels, values, covariance, i, j, c))
+                tied |= {i, j}
+    for i, label in enumerate(labels):
+        if i not in tied and sigma[i] > BLIND * max(abs(values[i]), 1e-12):
+            out.append(
+                f"The data hardly see {label}: {values[i]:.4g} +- {sigma[i]:.2g}. "
+                "Let the body move more, film it longer, or give a prior."
+            )
+    out += _integrator_damping(problem, labels, values)
+    if e.rms > 1.5 * noise > 0.0:
+        out.append(
+            f"The residuals ({e.rms:.3g} m) are larger than the noise ({noise:.3g} m): the model, "
+            "the walls or the shape do not fit everywhere."
+        )
+    return out
+
+
+def _tied(labels, values, covariance, i, j, c) -> str:
+    """Two unknowns known only together: in logarithms, their ratio or product."""
+    names = sorted((labels[i], labels[j]))
+    if {labels[i], labels[j]} == {"youngs_modulus", "density"}:
+        e, r = (i, j) if labels[i] == "youngs_modulus" else (j, i)
+        ratio = values[e] / values[r]
+        spread = covariance[e, e] + covariance[r, r] - 2.0 * covariance[e, r]
+        sigma = ratio * np.sqrt(max(spread, 0.0))
+        return (
+            f"youngs_modulus and density are seen only as a ratio: {ratio:.5g} +- {sigma:.2g} per "
+            "unit density. Weigh the body, or hold one of them."
+        )
+    kind = "difference or ratio" if c > 0 else "sum or product"
+    return (
+        f"{names[0]} and {names[1]} are seen only in combination (correlation {c:.3f}): the data "
+        f"fix their {kind}, not each of them. Hold one of them or give a prior."
+    )
+
+
+def _integrator_damping(problem: Problem, labels, values) -> list[str]:
+    """Warn where the scheme's own damping rivals the recovered one."""
+    if not any("damping" in label for label in labels):
+        return []
+    scheme = problem.scene.integrator
+    material = problem.system.material
+    omega = 2.0 * np.pi / (20.0 * scheme.dt)  # a motion of twenty steps a period
+    eigenvalues = np.linalg.eigvals(scheme.amplification(omega))
+    turning = eigenvalues[np.argmax(np.abs(eigenvalues.imag))]
+    own = -np.log(abs(turning)) / max(abs(np.angle(turning)), 1e-12)
+    found = 0.5 * (material.mass_damping / omega + material.stiffness_damping * omega)
+    if own > 0.3 * found:
+        return [
+            f"The integrator itself damps a motion of 20 steps a period with ratio {own:.3g}, "
+            f"the material with {found:.3g}: use Newmark2, or a smaller time step, before trusting "
+            "the recovered damping."
+        ]
+    return []

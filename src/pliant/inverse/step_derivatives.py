@@ -1,0 +1,344 @@
+"""Derivatives of one time step: forward along directions, and backward from a cost.
+
+A step is g(x; u, v, a, parameters) = 0 with g of dynamics.system, linear in x with the symmetric
+matrix A. Never the matrix, only forces are differentiated:
+
+tangent   A dx = - (dg by the old state and the parameters), then (du', dv', da') from the table;
+adjoint   A y = x_bar, then every dual is - y^T (dg by it).
+
+Both need `system.prepare(before)` to have been called, so that rotations, contact and matrix are
+those of the step.
+"""
+
+import numpy as np
+import warp as wp
+
+from pliant.core.errors import SolverFailure
+from pliant.core.launch import to_device, zeros
+from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact_tangent
+from pliant.dynamics.scene import vector3
+from pliant.dynamics.system import State, System
+from pliant.inverse.direction import Direction
+from pliant.linalg.blocks import add_scaled_rows, combine, keep_free
+from pliant.linalg.pcg import Tolerance
+
+
+class StepDerivatives:
+    """Tangent and adjoint of the steps of one system."""
+
+    def __init__(self, system: System, *, tolerance: float | None = None):
+        self.system = system
+        self.tolerance = tolerance or system.scene.tolerance
+        n = system.node_count
+        self._b, self._y, self._zero = (zeros(n, wp.vec3d) for _ in range(3))
+
+    # forward -----------------------------------------------------------------------------------
+
+    def initial_tangent(self, state: State, d: Direction) -> State:
+        """Change of the initial state (see System.initial_state)."""
+        s = self.system
+        velocity = to_device(d.velocity * s.boundary.free, wp.vec3d)
+        force = self._force_tangent(
+            state, state.u, self._still(velocity), d, static=True
+        )
+        total = force.numpy()
+        a_total = state.a.numpy() + s.material.mass_damping * state.v.numpy()
+        heavier = s.starting_mass_change(d.mass)[:, None]
+        a = (total - heavier * a_total) / s.starting_mass()[:, None]
+        a -= s.material.mass_damping * d.velocity + d.mass_damping * state.v.numpy()
+        return State(
+            zeros(s.node_count, wp.vec3d), velocity,
+            to_device(a * s.boundary.free, wp.vec3d), state.t,
+        )  # fmt: skip
+
+    def tangent(self, before: State, after: State, change: State, d: Direction) -> State:
+        """Change of `after` by the change of `before` and of the parameters."""
+        s = self.system
+        scheme = s.scene.integrator
+        b = self.tangent_right_hand_side(before, after, change, d)
+        dx = zeros(s.node_count, wp.vec3d)
+        self._solve(b, dx, "tangent")
+        return self.advance_tangent(scheme, change, dx, after.t)
+
+    def advance_tangent(self, scheme, change: State, dx: wp.array, t: float) -> State:
+        """(du', dv', da') of the table."""
+        out = []
+        for weights in (scheme.next_u, scheme.next_v, scheme.next_a):
+            field = wp.empty_like(dx)
+            combine(field, (weights[0], dx), *zip(weights[1:], change.fields(), strict=True))
+            out.append(field)
+        return State(*out, t)
+
+    def tangent_right_hand_side(
+        self, before: State, after: State, change: State, d: Direction
+    ) -> wp.array:
+        """-(dg by the old state and the parameters)."""
+        s = self.system
+        scheme, material = s.scene.integrator, s.material
+        x = s.unknown(before, after)
+        mass = scheme.mass_weights(material.mass_damping)
+        stiff = scheme.stiffness_weights(material.stiffness_damping)
+        damping = _damping_weights(scheme)
+        state4 = (x, *before.fields())
+        f_new, f_old = scheme.force
+        total = scheme.force_total
+
+        w = self._mix(stiff, state4)
+        d_w = self._mix(stiff[1:], change.fields())
+        if d.stiffness_damping != 0.0:
+            combine(d_w, (1.0, d_w), (d.stiffness_damping, self._mix(damping, state4)))
+        d_turned = self._mix(scheme.predictor, change.fields())
+        b = zeros(s.node_count, wp.vec3d)
+        self._add_elastic_tangent(b, w, total, d_w, d_turned, d)
+        if s.walls is not None:
+            s.walls.add_force(d_w, b, factor=-1.0)
+            self._add_host(b, self._wall_material_tangent(w, before.t, d))
+        # inertia, and gravity in the same breath: -(M m + dM m_total) + total (M dg + dM g)
+        m_change = self._mix(mass[1:], change.fields())
+        if d.mass_damping != 0.0:
+            combine(m_change, (1.0, m_change), (d.mass_damping, self._mix(damping, state4)))
+        add_scaled_rows(b, s.mass, -1.0, m_change)
+        if np.any(d.mass) or np.any(d.gravity):
+            g = vector3("gravity", s.scene.gravity)
+            m_total = self._mix(mass, state4).numpy() if np.any(d.mass) else 0.0
+            host = d.mass[:, None] * (total * g - m_total)
+            host = host + total * s.mass_host[:, None] * d.gravity
+            self._add_host(b, host)
+        if s.contact is not None:
+            d_base = self._mix(scheme.next_u[1:], change.fields())
+            add_contact_tangent(
+                s.contact,
+                (before.u, before.v, s.predicted, after.u),
+                (change.u, change.v, d_turned, d_base),
+                f_new=f_new, f_old=f_old, implicit=scheme.next_u[0] != 0.0,
+                normal=d.normal, offset=d.offset, stiffness=d.contact_stiffness, out=b,
+            )  # fmt: skip
+        keep_free(b, s.matrix.free)
+        return b
+
+    # backward ----------------------------------------------------------------------------------
+
+    def adjoint(self, before: State, after: State, bar: State, dual: Direction) -> State:
+        """Dual of `before` from that of `after`; adds the parameters' share to `dual`."""
+        s = self.system
+        scheme, material = s.scene.integrator, s.material
+        n = s.node_count
+        rows = (scheme.next_u, scheme.next_v, scheme.next_a)
+        x_bar = self._mix([r[0] for r in rows], bar.fields())
+        keep_free(x_bar, s.matrix.free)
+        y = self._y
+        y.zero_()
+        self._solve(x_bar, y, "adjoint")
+
+        x = s.unknown(before, after)
+        mass = scheme.mass_weights(material.mass_damping)
+        stiff = scheme.stiffness_weights(material.stiffness_damping)
+        damping = _damping_weights(scheme)
+        state4 = (x, *before.fields())
+        f_new, f_old = scheme.force
+        total = scheme.force_total
+        w = self._mix(stiff, state4)
+
+        minus_y = wp.empty_like(y)
+        combine(minus_y, (-1.0, y))
+        lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
+        turned_bar, w_bar, u_bar, v_bar, base_bar = (zeros(n, wp.vec3d) for _ in range(5))
+        s.elasticity.add_force_adjoint(
+            w, total, s.predicted, minus_y, lam_bar, mu_bar, turned_bar, w_bar
+        )
+        dual.lam += lam_bar.numpy()
+        dual.mu += mu_bar.numpy()
+        y_host = y.numpy()
+        if s.walls is not None:
+            s.walls.add_force(y, w_bar, factor=-1.0)
+            self._wall_material_adjoint(w, before.t, y_host, dual)
+        host4 = [f.numpy() for f in state4]
+        damped = sum(c * f for c, f in zip(damping, host4, strict=True))
+        dual.stiffness_damping += float(np.sum(w_bar.numpy() * damped))
+        dual.mass_damping -= float(np.sum(s.mass_host[:, None] * y_host * damped))
+        m_total = sum(c * f for c, f in zip(mass, host4, strict=True))
+        g = vector3("gravity", s.scene.gravity)
+        dual.mass += np.sum(y_host * (total * g - m_total), axis=1)
+        dual.gravity += total * (s.mass_host @ y_host)
+        if s.contact is not None:
+            c = add_contact_adjoint(
+                s.contact,
+                (before.u, before.v, s.predicted, after.u),
+                y,
+                f_new=f_new, f_old=f_old, implicit=scheme.next_u[0] != 0.0,
+                out=(u_bar, v_bar, turned_bar, base_bar),
+            )  # fmt: skip
+            dual.normal += c.normal
+            dual.offset += c.offset
+            dual.contact_stiffness += c.stiffness
+
+        out = []
+        for z in range(3):
+            field = self._mix([r[z + 1] for r in rows], bar.fields())
+            add_scaled_rows(field, s.mass, -mass[z + 1], y)
+            combine(
+                field, (1.0, field), (stiff[z + 1], w_bar), (scheme.predictor[z], turned_bar),
+                (scheme.next_u[z + 1], base_bar),
+            )  # fmt: skip
+            out.append(field)
+        combine(out[0], (1.0, out[0]), (1.0, u_bar))
+        combine(out[1], (1.0, out[1]), (1.0, v_bar))
+        return State(*out, before.t)
+
+    def initial_adjoint(self, state: State, bar: State, dual: Direction) -> None:
+        """Parameters' share of the initial state's dual: the transpose of `initial_tangent`."""
+        s = self.system
+        free = s.boundary.free
+        a_bar = bar.a.numpy() * free
+        v_bar = bar.v.numpy() * free
+        f_bar = a_bar / s.starting_mass()[:, None]
+        a_total = state.a.numpy() + s.material.mass_damping * state.v.numpy()
+        dual.mass -= s.starting_mass_pull(np.sum(f_bar * a_total, axis=1))
+        v_bar = v_bar - s.material.mass_damping * a_bar
+        dual.mass_damping -= float(np.sum(a_bar * state.v.numpy()))
+        # force = gravity m + ... - elastic(u + beta v) + contact
+        g = vector3("gravity", s.scene.gravity)
+        dual.mass += f_bar @ g
+        dual.gravity += s.mass_host @ f_bar
+        beta = s.material.stiffness_damping
+        w = self._mix((1.0, beta), (state.u, state.v))
+        f_dev = to_device(f_bar, wp.vec3d)
+        minus = wp.empty_like(f_dev)
+        combine(minus, (-1.0, f_dev))
+        n = s.node_count
+        lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
+        turned_bar, w_bar, u_bar, vc_bar, base_bar = (zeros(n, wp.vec3d) for _ in range(5))
+        s.elasticity.rotate(state.u)
+        s.elasticity.add_force_adjoint(
+            w, 1.0, state.u, minus, lam_bar, mu_bar, turned_bar, w_bar
+        )
+        dual.lam += lam_bar.numpy()
+        dual.mu += mu_bar.numpy()
+        if s.walls is not None:
+            s.walls.add_force(f_dev, w_bar, factor=-1.0)
+            self._wall_material_adjoint(w, state.t, f_bar, dual, static=True)
+        if s.contact is not None:
+            c = add_contact_adjoint(
+                s.contact, (state.u, state.v, state.u, state.u), f_dev,
+                f_new=1.0, f_old=0.0, implicit=False, out=(u_bar, vc_bar, turned_bar, base_bar),
+            )  # fmt: skip
+            dual.normal += c.normal
+            dual.offset += c.offset
+            dual.contact_stiffness += c.stiffness
+        wb = w_bar.numpy()
+        dual.stiffness_damping += float(np.sum(wb * state.v.numpy()))
+        dual.velocity += (v_bar + beta * wb + vc_bar.numpy()) * free
+
+    # parts -------------------------------------------------------------------------------------
+
+    def _force_tangent(self, state, turned, change, d, *, static) -> wp.array:
+        """Change of the total force at the initial state."""
+        s = self.system
+        beta = s.material.stiffness_damping
+        w = self._mix((1.0, beta), (state.u, state.v))
+        d_w = self._mix((beta, d.stiffness_damping), (change.v, state.v))
+        b = zeros(s.node_count, wp.vec3d)
+        s.elasticity.rotate(state.u)
+        self._add_elastic_tangent(b, w, 1.0, d_w, self._zero, d, turned=turned)
+        if s.walls is not None:
+            s.walls.add_force(d_w, b, factor=-1.0)
+            self._add_host(b, self._wall_material_tangent(w, state.t, d, static=static))
+        g = vector3("gravity", s.scene.gravity)
+        self._add_host(b, d.mass[:, None] * g + s.mass_host[:, None] * d.gravity)
+        if s.contact is not None:
+            add_contact_tangent(
+                s.contact, (state.u, state.v, state.u, state.u),
+                (self._zero, change.v, self._zero, self._zero),
+                f_new=1.0, f_old=0.0, implicit=False, normal=d.normal, offset=d.offset,
+                stiffness=d.contact_stiffness, out=b,
+            )  # fmt: skip
+        return b
+
+    def _add_elastic_tangent(self, b, w, s_total, d_w, d_turned, d, *, turned=None) -> None:
+        s = self.system
+        s.elasticity.add_force_tangent(
+            w, s_total, d_w, s.predicted if turned is None else turned, d_turned,
+            to_device(d.lam, wp.float64), to_device(d.mu, wp.float64), b, factor=-1.0,
+        )  # fmt: skip
+
+    def _wall_load_weights(self, t: float, static: bool) -> list[tuple[float, float]]:
+        """(weight, time) of the wall data in the residual."""
+        scheme = self.system.scene.integrator
+        if static:
+            return [(1.0, t)]
+        return [(scheme.force[0], t + scheme.dt), (scheme.force[1], t)]
+
+    def _wall_material_tangent(self, w, t, d: Direction, *, static=False) -> np.ndarray:
+        """-(dW w - d load) on the host, (nodes, 3)."""
+        s = self.system
+        walls = s.boundary.walls
+        assert walls is not None
+        cells = s.scene.body.cells[walls.cell]
+        out = np.zeros((s.node_count, 3))
+        dl, dm = d.lam[walls.cell], d.mu[walls.cell]
+        if np.any(dl) or np.any(dm):
+            by_lam, by_mu = self._wall_blocks()
+            wc = w.numpy()[cells]
+            f = np.einsum("w,wabij,wbj->wai", dl, by_lam, wc)
+            f += np.einsum("w,wabij,wbj->wai", dm, by_mu, wc)
+            for weight, time in self._wall_load_weights(t, static):
+                given = s.wall_data(time)
+                if weight != 0.0 and np.any(given):
+                    l_lam, l_mu = walls.loads(s.lam, s.mu, given, derivatives=True)
+                    f -= weight * (dl[:, None, None] * l_lam + dm[:, None, None] * l_mu)
+            np.add.at(out, cells, -f)
+        if d.stiffness_damping != 0.0 and s.boundary.changes:
+            for weight, time in self._wall_load_weights(t, static):
+                rate = s.boundary.wall_forces(s.lam, s.mu, s.wall_rate(time))
+                out += weight * d.stiffness_damping * rate
+        return out
+
+    def _wall_material_adjoint(self, w, t, y: np.ndarray, dual: Direction, *, static=False):
+        s = self.system
+        walls = s.boundary.walls
+        assert walls is not None
+        cells = s.scene.body.cells[walls.cell]
+        by_lam, by_mu = self._wall_blocks()
+        wc, yc = w.numpy()[cells], y[cells]
+        lam = -np.einsum("wai,wabij,wbj->w", yc, by_lam, wc)
+        mu = -np.einsum("wai,wabij,wbj->w", yc, by_mu, wc)
+        for weight, time in self._wall_load_weights(t, static):
+            given = s.wall_data(time)
+            if weight != 0.0 and np.any(given):
+                l_lam, l_mu = walls.loads(s.lam, s.mu, given, derivatives=True)
+                lam += weight * np.einsum("wai,wai->w", yc, l_lam)
+                mu += weight * np.einsum("wai,wai->w", yc, l_mu)
+            if s.boundary.changes:
+                rate = s.boundary.wall_forces(s.lam, s.mu, s.wall_rate(time))
+                dual.stiffness_damping += weight * float(np.sum(y * rate))
+        np.add.at(dual.lam, walls.cell, lam)
+        np.add.at(dual.mu, walls.cell, mu)
+
+    def _wall_blocks(self):
+        s = self.system
+        key = (id(s.lam), id(s.mu))
+        if getattr(self, "_wall_key", None) != key:
+            self._wall_key = key
+            self._wall_derivatives = s.boundary.walls.block_derivatives(s.lam, s.mu)
+        return self._wall_derivatives
+
+    def _still(self, velocity: wp.array) -> State:
+        return State(self._zero, velocity, self._zero)
+
+    def _mix(self, weights, fields) -> wp.array:
+        out = wp.empty_like(fields[0])
+        combine(out, *zip([float(c) for c in weights], fields, strict=True))
+        return out
+
+    def _add_host(self, b: wp.array, host: np.ndarray) -> None:
+        combine(b, (1.0, b), (1.0, to_device(host, wp.vec3d)))
+
+    def _solve(self, b: wp.array, x: wp.array, what: str) -> None:
+        solution = self.system.solver.solve(b, x, Tolerance(relative=self.tolerance))
+        if not solution.outcome.ok and solution.residual > 1e3 * solution.target:
+            raise SolverFailure(f"The {what} solve failed: {solution.outcome.value}.")
+
+
+def _damping_weights(scheme) -> np.ndarray:
+    """Weights of D in the residual for (x, u, v, a)."""
+    return np.array([scheme.system[1], *[-row[1] for row in scheme.history]])

@@ -1,0 +1,281 @@
+"""Conjugate gradients for several right-hand sides at once: the matrix is read once for all.
+
+The k vectors of a node form one 3 x k block, so a matrix block is loaded once and multiplied with k
+vectors side by side, which also fills the vector units. Every column has its own step lengths and
+stops on its own: a column that has met its target is frozen, so its result does not depend on the
+company it is in.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pliant.core.errors import BadInput
+from pliant.core.launch import Recorded, launch, to_device, zeros
+from pliant.core.solution import Outcome, Solution
+from pliant.linalg.blocks import BlockMatrix
+from pliant.linalg.multigrid import Cycle, Multigrid
+from pliant.linalg.pcg import RESTARTS, SMALLEST_RELATIVE, Tolerance
+
+WIDTHS = (4, 8, 16)
+"""Numbers of columns there are kernels for; fewer are padded with zeros."""
+
+ROWS = 64
+"""Nodes per chunk of a sum."""
+
+ROWS_GRAIN = 24
+"""Chunks per thread from which kernels are split."""
+
+
+@cache
+def batch_kernels(width: int) -> SimpleNamespace:
+    """Kernels on 3 x width blocks in double precision."""
+    V: Any = wp.types.matrix((3, width), wp.float64)
+    F: Any = wp.types.matrix((3, width), wp.float32)
+
+    @wp.kernel(module="unique")
+    def gather(
+        first: wp.int32,
+        free: wp.array(dtype=wp.vec3d),
+        b: wp.array2d(dtype=wp.vec3d),
+        x: wp.array(dtype=V),
+    ):
+        """x = P b, padded with zeros."""
+        i = first + wp.tid()
+        v = V()
+        for c in range(b.shape[1]):
+            s = wp.cw_mul(free[i], b[i, c])
+            for p in range(3):
+                v[p, c] = s[p]
+        x[i] = v
+
+    @wp.kernel(module="unique")
+    def scatter(first: wp.int32, x: wp.array(dtype=V), b: wp.array2d(dtype=wp.vec3d)):
+        """b += x."""
+        i = first + wp.tid()
+        v = x[i]
+        for c in range(b.shape[1]):
+            b[i, c] = b[i, c] + wp.vec3d(v[0, c], v[1, c], v[2, c])
+
+    @wp.kernel(module="unique")
+    def residual(
+        first: wp.int32,
+        row_start: wp.array(dtype=wp.int32),
+        columns: wp.array(dtype=wp.int32),
+        values: wp.array(dtype=wp.mat33d),
+        free: wp.array(dtype=wp.vec3d),
+        b: wp.array(dtype=V),
+        x: wp.array(dtype=V),
+        r: wp.array(dtype=V),
+        single: wp.array(dtype=F),
+        partial: wp.array(dtype=V),
+    ):
+        """r = P (b - A x), partial = r r (by component)."""
+        chunk = first + wp.tid()
+        total = V()
+        for i in range(chunk * ROWS, wp.min(b.shape[0], (chunk + 1) * ROWS)):
+            s = b[i]
+            for e in range(row_start[i], row_start[i + 1]):
+                s -= values[e] * x[columns[e]]
+            s = wp.diag(free[i]) * s
+            r[i] = s
+            single[i] = F(s)
+            total += wp.cw_mul(s, s)
+        partial[chunk] = total
+
+    @wp.kernel(module="unique")
+    def curvature(
+        first: wp.int32,
+        row_start: wp.array(dtype=wp.int32),
+        columns: wp.array(dtype=wp.int32),
+        values: wp.array(dtype=wp.mat33d),
+        free: wp.array(dtype=wp.vec3d),
+        r: wp.array(dtype=V),
+        z: wp.array(dtype=F),
+        w: wp.array(dtype=V),
+        rz: wp.array(dtype=V),
+        zw: wp.array(dtype=V),
+    ):
+        """w = P A z, and the products r z and z w."""
+        chunk = first + wp.tid()
+        total_rz = V()
+        total_zw = V()
+        for i in range(chunk * ROWS, wp.min(r.shape[0], (chunk + 1) * ROWS)):
+            s = V()
+            for e in range(row_start[i], row_start[i + 1]):
+                s += values[e] * V(z[columns[e]])
+            s = wp.diag(free[i]) * s
+            w[i] = s
+            own = V(z[i])
+            total_rz += wp.cw_mul(r[i], own)
+            total_zw += wp.cw_mul(s, own)
+        rz[chunk] = total_rz
+        zw[chunk] = total_zw
+
+    @wp.kernel(module="unique")
+    def advance(
+        first: wp.int32,
+        coefficients: wp.array(dtype=V),
+        z: wp.array(dtype=F),
+        w: wp.array(dtype=V),
+        p: wp.array(dtype=V),
+        q: wp.array(dtype=V),
+        x: wp.array(dtype=V),
+        r: wp.array(dtype=V),
+        single: wp.array(dtype=F),
+        partial: wp.array(dtype=V),
+    ):
+        """p = z + beta p, q = w + beta q, x += alpha p, r -= alpha q, partial = r r."""
+        chunk = first + wp.tid()
+        alpha = coefficients[0]
+        beta = coefficients[1]
+        total = V()
+        for i in range(chunk * ROWS, wp.min(x.shape[0], (chunk + 1) * ROWS)):
+            d = V(z[i]) + wp.cw_mul(beta, p[i])
+            e = w[i] + wp.cw_mul(beta, q[i])
+            p[i] = d
+            q[i] = e
+            x[i] = x[i] + wp.cw_mul(alpha, d)
+            s = r[i] - wp.cw_mul(alpha, e)
+            r[i] = s
+            single[i] = F(s)
+            total += wp.cw_mul(s, s)
+        partial[chunk] = total
+
+    return SimpleNamespace(
+        gather=gather, scatter=scatter, residual=residual, curvature=curvature, advance=advance,
+        double=V, single=F,
+    )  # fmt: skip
+
+
+class BatchedConjugateGradients:
+    """Solves A X = B for up to 16 columns with a Multigrid, each column to its own tolerance."""
+
+    def __init__(self, matrix: BlockMatrix, multigrid: Multigrid, columns: int):
+        if not 1 <= columns <= WIDTHS[-1]:
+            raise BadInput(f"A batch has 1 to {WIDTHS[-1]} columns, not {columns}.")
+        self.matrix, self.multigrid, self.columns = matrix, multigrid, columns
+        self.width = next(w for w in WIDTHS if w >= columns)
+        self._K = batch_kernels(self.width)
+        n, V = matrix.node_count, self._K.double
+        self._chunks = (n + ROWS - 1) // ROWS
+        self._b, self._x, self._r, self._w, self._p, self._q = (zeros(n, V) for _ in range(6))
+        self._sums = [zeros(self._chunks, V) for _ in range(3)]
+        self._coefficients = zeros(2, V)
+        self._all = to_device(np.ones((n, 3)), wp.vec3d)
+        self._cycle: Cycle | None = None
+
+    def _bind(self) -> None:
+        """Record the launches, once the multigrid knows its matrix."""
+        A, K = self.matrix, self._K
+        if self.multigrid.bound_to is not A:
+            self.multigrid.update(A)
+        if self._cycle is not None and self._cycle.multigrid_grids is self.multigrid.grids:
+            return
+        self._cycle = c = Cycle(self.multigrid, self.width)
+        rows = [A.row_start, A.columns, A.values, A.free]
+        rr, rz, zw = self._sums
+
+        def record(kernel, *arguments) -> Recorded:
+            return Recorded(kernel, self._chunks, [*arguments], grain=ROWS_GRAIN)
+
+        self._residual = record(K.residual, *rows, self._b, self._x, self._r, c.b, rr)
+        self._curvature = record(K.curvature, *rows, self._r, c.z, self._w, rz, zw)
+        self._advance = record(
+            K.advance, self._coefficients, c.z, self._w, self._p, self._q, self._x, self._r,
+            c.b, rr,
+        )  # fmt: skip
+
+    def _sum(self, which: int) -> np.ndarray:
+        return self._sums[which].numpy().sum(axis=(0, 1))
+
+    def solve(self, b: wp.array, x: wp.array, tolerance: Tolerance | None = None) -> list[Solution]:
+        """b, x: (nodes, columns) of vec3d; x is the start and changed in place.
+
+        Returns a Solution per column, its value the whole of x.
+        """
+        tol = tolerance or Tolerance()
+        if b.shape != (self.matrix.node_count, self.columns) or b.shape != x.shape:
+            raise BadInput(
+                f"The batch was made for {self.matrix.node_count} nodes and {self.columns} "
+                f"columns; b has shape {b.shape} and x {x.shape}."
+            )
+        self._bind()
+        n, K, k, free = self.matrix.node_count, self._K, self.columns, self.matrix.free
+        launch(K.gather, n, [free, b, self._b])
+        norms_b = self._square_norms(self._b)
+        # correction form: b := P (b - A x) with all of x, then solve for the change of x
+        launch(K.gather, n, [self._all, x, self._x])
+        self._residual.run()
+        wp.copy(self._b, self._r)
+        self._x.zero_()
+        target = np.maximum(max(tol.relative, SMALLEST_RELATIVE) * np.sqrt(norms_b), tol.absolute)
+        outcome: list[Outcome | None] = [None] * k
+        iterations = np.zeros(k, int)
+        best = np.full(self.width, np.inf)
+        for _ in range(RESTARTS + 2):
+            self._residual.run()
+            norm = np.sqrt(self._sum(0))
+            for c in range(k):
+                if outcome[c] is None:
+                    outcome[c] = _verdict(norm[c], target[c], best[c])
+            best = norm
+            active = np.array([o is None for o in outcome] + [False] * (self.width - k))
+            if not active.any():
+                break
+            self._iterate(active, target, outcome, iterations, tol.max_iterations)
+        launch(K.scatter, n, [self._x, x])
+        return [
+            Solution(x, outcome[c] or Outcome.STAGNATED, int(iterations[c]), float(norm[c]),
+                     float(target[c]))
+            for c in range(k)
+        ]  # fmt: skip
+
+    def _iterate(self, active, target, outcome, iterations, limit: int) -> None:
+        """Conjugate gradients until no column is active."""
+        cycle = self._cycle
+        assert cycle is not None
+        rz, pq = np.zeros(self.width), np.zeros(self.width)
+        while active.any():
+            cycle.run()
+            self._curvature.run()
+            rz_new, zw = self._sum(1), self._sum(2)
+            with np.errstate(all="ignore"):
+                beta = np.where(active & (rz > 0.0), rz_new / rz, 0.0)
+                pq_new = zw - beta * beta * pq
+            for c in np.flatnonzero(active):
+                if iterations[c] >= limit:
+                    outcome[c] = Outcome.ITERATION_LIMIT
+                elif not np.isfinite(rz_new[c] + zw[c]):
+                    outcome[c] = Outcome.NOT_FINITE
+                elif rz_new[c] <= 0.0 or pq_new[c] <= 0.0:
+                    outcome[c] = Outcome.STAGNATED if zw[c] == 0.0 else Outcome.INDEFINITE
+                else:
+                    continue
+                active[c] = False
+            with np.errstate(all="ignore"):
+                alpha = np.where(active, rz_new / pq_new, 0.0)
+            beta = np.where(active, beta, 0.0)
+            rows = np.broadcast_to(np.stack([alpha, beta])[:, None, :], (2, 3, self.width))
+            self._coefficients.assign(np.ascontiguousarray(rows))
+            self._advance.run()
+            iterations += active[: len(iterations)]
+            rz, pq = rz_new, pq_new
+            norm = np.sqrt(self._sum(0))
+            k = len(target)
+            active[:k] &= ~(norm[:k] <= target) & np.isfinite(norm[:k])
+
+    def _square_norms(self, v: wp.array) -> np.ndarray:
+        values = v.numpy()
+        return np.einsum("npk,npk->k", values, values)[: self.columns]
+
+
+def _verdict(norm: float, target: float, best: float) -> Outcome | None:
+    if not np.isfinite(norm):
+        return Outcome.NOT_FINITE
+    if norm <= target:
+        return Outcome.CONVERGED
+    return Outcome.STAGNATED if norm > 0.9 * best else None

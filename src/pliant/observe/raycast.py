@@ -1,0 +1,167 @@
+"""Where rays meet a deformed surface and which surface point is nearest, exact in f64.
+
+Warp's bounding-volume tree works in f32 and only chooses the triangle; the intersection, or the foot
+point, is then computed in f64 from the triangle's corners, so that depth is smooth to rounding.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from pliant.core.launch import launch, to_device, zeros
+
+
+@dataclass(frozen=True)
+class Hits:
+    """item: (h,) which rays or points have one; triangle: (h,); bary: (h, 3) corner weights;
+    normal: (h, 3) unit; distance: (h,) along the ray, or signed (positive outside) to the point.
+    """
+
+    item: np.ndarray
+    triangle: np.ndarray
+    bary: np.ndarray
+    normal: np.ndarray
+    distance: np.ndarray
+
+
+@wp.kernel
+def _cast(
+    first: wp.int32,
+    mesh: wp.uint64,
+    origin: wp.array(dtype=wp.vec3),
+    direction: wp.array(dtype=wp.vec3),
+    reach: wp.float32,
+    triangle: wp.array(dtype=wp.int32),
+):
+    i = first + wp.tid()
+    hit = wp.mesh_query_ray(mesh, origin[i], direction[i], reach)
+    triangle[i] = -1
+    if hit.result:
+        triangle[i] = hit.face
+
+
+@wp.kernel
+def _nearest(
+    first: wp.int32,
+    mesh: wp.uint64,
+    point: wp.array(dtype=wp.vec3),
+    reach: wp.float32,
+    triangle: wp.array(dtype=wp.int32),
+):
+    i = first + wp.tid()
+    hit = wp.mesh_query_point_no_sign(mesh, point[i], reach)
+    triangle[i] = -1
+    if hit.result:
+        triangle[i] = hit.face
+
+
+class SurfaceQueries:
+    """Ray and nearest-point queries on a triangle surface whose points move."""
+
+    def __init__(self, positions: np.ndarray, triangles: np.ndarray):
+        self.triangles = np.asarray(triangles, np.int64)
+        self._centre = positions.mean(axis=0)  # f32 keeps more digits near zero
+        self._mesh = wp.Mesh(
+            points=to_device((positions - self._centre).astype(np.float32), wp.vec3),
+            indices=to_device(self.triangles.astype(np.int32).reshape(-1), wp.int32),
+        )
+        self.positions = positions
+
+    def move(self, positions: np.ndarray) -> None:
+        """Take new positions (points, 3)."""
+        self.positions = positions
+        self._mesh.points.assign((positions - self._centre).astype(np.float32))
+        self._mesh.refit()
+
+    def cast(self, origins: np.ndarray, directions: np.ndarray) -> Hits:
+        """First triangle that each ray (unit direction) meets."""
+        n = len(directions)
+        found = zeros(n, wp.int32)
+        start = np.broadcast_to(origins - self._centre, (n, 3)).astype(np.float32)
+        reach = 4.0 * float(np.abs(start).max() + np.abs(self.positions - self._centre).max()) + 1.0
+        launch(
+            _cast, n,
+            [self._mesh.id, to_device(start, wp.vec3),
+             to_device(directions.astype(np.float32), wp.vec3), reach, found],
+            grain=2000,
+        )  # fmt: skip
+        triangle = found.numpy()
+        item = np.flatnonzero(triangle >= 0)
+        triangle = triangle[item]
+        o = np.broadcast_to(origins, (n, 3))[item]
+        d = directions[item]
+        p0, p1, p2 = (self.positions[self.triangles[triangle, k]] for k in range(3))
+        e1, e2 = p1 - p0, p2 - p0
+        cross = np.cross(e1, e2)
+        facing = np.einsum("ij,ij->i", cross, d)
+        safe = np.where(np.abs(facing) > 1e-300, facing, 1e-300)
+        t = np.einsum("ij,ij->i", cross, p0 - o) / safe
+        x = o + t[:, None] * d
+        bary = _barycentric(x, p0, e1, e2, cross)
+        normal = cross / np.maximum(np.linalg.norm(cross, axis=1), 1e-300)[:, None]
+        return Hits(item, triangle, bary, normal, t)
+
+    def nearest(self, points: np.ndarray, reach: float = np.inf) -> Hits:
+        """Foot point of each point; distance is positive outside."""
+        n = len(points)
+        found = zeros(n, wp.int32)
+        local = (points - self._centre).astype(np.float32)
+        far = 4.0 * float(np.abs(local).max(initial=0.0) + np.abs(self.positions).max()) + 1.0
+        launch(
+            _nearest, n,
+            [self._mesh.id, to_device(local, wp.vec3), float(min(reach, far)), found],
+            grain=500,
+        )  # fmt: skip
+        triangle = found.numpy()
+        item = np.flatnonzero(triangle >= 0)
+        triangle = triangle[item]
+        p = points[item]
+        p0, p1, p2 = (self.positions[self.triangles[triangle, k]] for k in range(3))
+        bary = closest_barycentric(p, p0, p1, p2)
+        foot = bary[:, :1] * p0 + bary[:, 1:2] * p1 + bary[:, 2:] * p2
+        cross = np.cross(p1 - p0, p2 - p0)
+        normal = cross / np.maximum(np.linalg.norm(cross, axis=1), 1e-300)[:, None]
+        gap = p - foot
+        length = np.linalg.norm(gap, axis=1)
+        side = np.where(np.einsum("ij,ij->i", gap, normal) >= 0.0, 1.0, -1.0)
+        # off a face the way to the foot is the normal; on it both agree
+        direction = np.where(
+            (length > 1e-12)[:, None], side[:, None] * gap / np.maximum(length, 1e-300)[:, None],
+            normal,
+        )  # fmt: skip
+        return Hits(item, triangle, bary, direction, side * length)
+
+
+def _barycentric(x, p0, e1, e2, cross) -> np.ndarray:
+    area2 = np.maximum(np.einsum("ij,ij->i", cross, cross), 1e-300)
+    r = x - p0
+    b1 = np.einsum("ij,ij->i", np.cross(r, e2), cross) / area2
+    b2 = np.einsum("ij,ij->i", np.cross(e1, r), cross) / area2
+    return np.stack([1.0 - b1 - b2, b1, b2], axis=1)
+
+
+def closest_barycentric(p, a, b, c) -> np.ndarray:
+    """Barycentric weights of the point of triangle abc nearest to p, (n, 3)."""
+    e1, e2 = b - a, c - a
+    cross = np.cross(e1, e2)
+    inside = _barycentric(p, a, e1, e2, cross)
+    best = inside.copy()
+    gap = np.full(len(p), np.inf)
+    off = (inside < 0.0).any(axis=1)
+    for i, (s, e) in enumerate(((a, b), (b, c), (c, a))):
+        along = e - s
+        t = np.einsum("ij,ij->i", p - s, along) / np.maximum(
+            np.einsum("ij,ij->i", along, along), 1e-300
+        )
+        t = np.clip(t, 0.0, 1.0)
+        distance = np.linalg.norm(p - s - t[:, None] * along, axis=1)
+        weights = np.zeros((len(p), 3))
+        weights[:, i] = 1.0 - t
+        weights[:, (i + 1) % 3] = t
+        take = off & (distance < gap)
+        gap = np.where(take, distance, gap)
+        best[take] = weights[take]
+    return best
+
+
