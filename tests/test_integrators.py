@@ -63,7 +63,7 @@ def test_implicit_euler_damping(dt, kept, ratio):
     turning = values[np.argmax(np.abs(values.imag))]
     assert abs(turning) ** (1.0 / dt) == pytest.approx(kept, abs=1e-4)
     exponent = np.log(turning)
-    assert -exponent.real / abs(exponent) == pytest.approx(ratio, abs=1e-4)
+    assert -exponent.real / abs(exponent.imag) == pytest.approx(ratio, abs=1e-4)
 
 
 @pytest.mark.parametrize("make", [ti.Newmark1, ti.Newmark2])

@@ -183,7 +183,7 @@ def drop() -> Description:
             "center": [-0.35, 1.05, 0.0], "axis": [0.25, 0.75, 0.6],
         },
         "body": {"kind": "grid", "spacing": 0.05},
-        "material": {**SOFT, "density": 8.0, "mass_damping": 0.1, "stiffness_damping": 0.004},
+        "material": {**SOFT, "density": 4.0, "mass_damping": 0.1, "stiffness_damping": 0.02},
         "obstacles": [{"type": "plane", "normal": [0.2, 1.0, 0.0], "offset": 0.0}],
         "integrator": {"type": "Newmark1", "dt": 0.02, "theta": 0.6},
     }  # fmt: skip
@@ -213,10 +213,10 @@ def elastica(load: float = 5.0) -> Description:
             "youngs_modulus": E, "poisson_ratio": 0.0, "density": 1.0,
             "mass_damping": 0.1, "stiffness_damping": 0.01,
         },
-        "fixed": [{"region": _box([0.0, 0.0], [0.02, 1.1])}],
+        "fixed": [{"region": _box([0.0, 0.0], [2e-4, 1.1])}],
         "loads": [
             {
-                "type": "traction", "region": _box([L, 0.0], [0.02, 1.1]),
+                "type": "traction", "region": _box([L, 0.0], [2e-4, 1.1]),
                 "force": [0.0, -load * E * I / L**2],
             },
         ],

@@ -8,7 +8,10 @@ m, k the integrator's weights with Rayleigh damping resolved, s = f_new + f_old,
 taken at the predicted displacement. It is linear in x.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, TypeVar
 
 import numpy as np
 import warp as wp
@@ -23,8 +26,11 @@ from pliant.fem.elasticity import Elasticity
 from pliant.fem.material import Material
 from pliant.fem.wall_operator import WallOperator
 from pliant.linalg.blocks import BlockMatrix, add_scaled_rows, combine
-from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Tolerance
+from pliant.linalg.multigrid import Multigrid
+from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Preconditioner, Tolerance
 
+
+T = TypeVar("T")
 
 STARTING_MASS_FLOOR = 0.1
 
@@ -70,6 +76,7 @@ class System:
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
         self._steady_force: np.ndarray | None = None
+        self._companions: dict[Any, Any] = {}
         self._b, self._w, self._x, self._scratch = (
             zeros(self.node_count, wp.vec3d) for _ in range(4)
         )
@@ -96,6 +103,12 @@ class System:
         if self.contact is not None:
             self.contact.set_obstacles(scene.obstacles, scene.contact)
         self.set_material(scene.material)
+
+    def cached(self, make: Callable[["System"], T]) -> T:
+        """make(self), once: for companions with buffers of their own, such as derivatives."""
+        if make not in self._companions:
+            self._companions[make] = make(self)
+        return self._companions[make]
 
     def arms(self) -> np.ndarray:
         """Node positions relative to the centre of mass, (nodes, 3)."""
@@ -181,20 +194,34 @@ class System:
         later, earlier = (self.boundary.given_on_walls(t + s) for s in (h, -h))
         return (later - earlier) / (2.0 * h)
 
-    def prepare(self, state: State) -> None:
-        """Rotations, contact and matrix of the step that starts at `state`."""
+    def prepare(self, state: State, *, right_hand_side: bool = False) -> None:
+        """Rotations, contact and matrix of the step that starts at `state`.
+
+        right_hand_side: put the elastic and contact forces into it as well, while the matrix still
+        is that of the body alone.
+        """
         scheme, material = self.scene.integrator, self.material
         self.predicted = self._combined(scheme.predictor, state)
         self.elasticity.rotate(self.predicted)
         mass = scheme.mass_weights(material.mass_damping)
         stiff = scheme.stiffness_weights(material.stiffness_damping)
-        self.elasticity.assemble(
-            self.matrix, self.mass, mass_factor=mass[0], stiffness_factor=stiff[0]
-        )
-        if self.walls is not None and stiff[0] != 0.0:
-            self.walls.assemble(self.matrix, stiff[0])
+        factors = {"mass_factor": mass[0], "stiffness_factor": stiff[0]}
+        self.elasticity.assemble(self.matrix, self.mass, **factors)
         b = self._b
         b.zero_()
+        if right_hand_side:
+            combine(self._w, *zip(stiff[1:], state.fields(), strict=True))
+            if self.walls is not None:
+                self.walls.add_force(self._w, b, factor=-1.0)
+            total = scheme.force_total
+            if stiff[0] != 0.0:
+                self.elasticity.add_force_by_matrix(
+                    self.matrix, self.mass, self._w, total, b, self._w, factor=-1.0, **factors
+                )
+            else:
+                self.elasticity.add_force(self._w, total, b, factor=-1.0)
+        if self.walls is not None and stiff[0] != 0.0:
+            self.walls.assemble(self.matrix, stiff[0])
         if self.contact is not None:
             base = self._combined(scheme.next_u[1:], state)
             f_new, f_old = scheme.force
@@ -205,37 +232,31 @@ class System:
                 self.contact.add_to_matrix(self.matrix, scheme.next_u[0])
 
     def right_hand_side(self, state: State) -> wp.array:
-        """b of A x = b; `prepare` has put the contact forces in."""
+        """b of A x = b; `prepare` has put the elastic and contact forces in."""
         scheme, material = self.scene.integrator, self.material
         b, w = self._b, self._w
         mass = scheme.mass_weights(material.mass_damping)
-        stiff = scheme.stiffness_weights(material.stiffness_damping)
         f_new, f_old = scheme.force
         external = f_new * self.external_force(state.t + scheme.dt)
         if f_old != 0.0:
             external = external + f_old * self.external_force(state.t)
         combine(b, (1.0, b), (1.0, to_device(external, wp.vec3d)))
-        combine(w, *zip(stiff[1:], state.fields(), strict=True))
-        self.elasticity.add_force(w, scheme.force_total, b, factor=-1.0)
-        if self.walls is not None:
-            self.walls.add_force(w, b, factor=-1.0)
         combine(w, *zip(mass[1:], state.fields(), strict=True))
         add_scaled_rows(b, self.mass, -1.0, w)
         return b
 
     def step(self, state: State) -> tuple[State, StepRecord]:
         """Advance one time step; raises SolverFailure with the reason if the solve fails."""
-        from time import perf_counter
-
         scheme = self.scene.integrator
         t0 = perf_counter()
-        self.prepare(state)
+        self.prepare(state, right_hand_side=True)
         b = self.right_hand_side(state)
         t1 = perf_counter()
         self.preconditioner.update(self.matrix)
         t2 = perf_counter()
         x = self._start_value(state)
         solution = self.solver.solve(b, x, Tolerance(relative=self.scene.tolerance))
+        self.preconditioner.report(solution.iterations)
         t3 = perf_counter()
         if not solution.outcome.ok and not self._acceptable(solution):
             raise SolverFailure(
@@ -304,6 +325,12 @@ class System:
             state.u.assign(u)
 
 
-def make_preconditioner(scene: Scene, free: np.ndarray):
+SMALL_BODY = 400
+"""Nodes below which the own blocks of the nodes precondition as fast as a hierarchy of grids."""
+
+
+def make_preconditioner(scene: Scene, free: np.ndarray) -> Preconditioner:
     """The preconditioner for a scene's matrix."""
-    return BlockJacobi(len(scene.body.nodes))
+    if len(scene.body.nodes) < SMALL_BODY or scene.integrator.system[2] == 0.0:
+        return BlockJacobi(len(scene.body.nodes))
+    return Multigrid(scene.body, free)

@@ -282,6 +282,75 @@ def _cell_forces_adjoint(
             turned_bar[c, a] = F_bar * g_a
 
 
+@wp.func
+def _gradient_integral(d: CellData, c: int, a: int) -> wp.vec3d:
+    """Integral of grad N_a over the filled part: G_ab summed over b against a linear field."""
+    total = wp.vec3d()
+    for b in range(d.k):
+        G = gradient_products(d.kind, d.table, d.row[c], a, b)
+        X = d.positions[d.cells[c, b]] - d.positions[d.cells[c, 0]]
+        total += wp.vec3d(G[0, 0] * X[0], G[1, 0] * X[0], G[2, 0] * X[0])
+    return total
+
+
+@wp.kernel
+def _rest_forces(
+    first: wp.int32,
+    d: CellData,
+    gradient_integral: wp.array2d(dtype=wp.vec3d),
+    dim: wp.float64,
+    factor: wp.float64,
+    out: wp.array(dtype=wp.vec3d),
+):
+    """out += factor * R K X, the force of the rest shape taken as a displacement.
+
+    K X is the stress (dim lambda + 2 mu) I of a unit stretch, so it needs no pairs of nodes.
+    """
+    i = first + wp.tid()
+    total = wp.vec3d()
+    for e in range(d.incident_start[i], d.incident_start[i + 1]):
+        c = d.incident[e] / d.k
+        stress = dim * d.lam[c] + wp.float64(2.0) * d.mu[c]
+        a = d.incident[e] - c * d.k
+        total += stress * (d.rotations[c] * gradient_integral[d.row[c], a])
+    out[i] = out[i] + factor * total
+
+
+@wp.kernel
+def _gradient_integrals(
+    first: wp.int32, d: CellData, cell: wp.array(dtype=wp.int32), out: wp.array2d(dtype=wp.vec3d)
+):
+    r = first + wp.tid()
+    for a in range(d.k):
+        out[r, a] = _gradient_integral(d, cell[r], a)
+
+
+@wp.kernel
+def _add_scaled(
+    first: wp.int32,
+    w: wp.array(dtype=wp.vec3d),
+    s: wp.float64,
+    x: wp.array(dtype=wp.vec3d),
+    out: wp.array(dtype=wp.vec3d),
+):
+    i = first + wp.tid()
+    out[i] = w[i] + s * x[i]
+
+
+@wp.kernel
+def _add_scaled_difference(
+    first: wp.int32,
+    c0: wp.float64,
+    x: wp.array(dtype=wp.vec3d),
+    c1: wp.float64,
+    mass: wp.array(dtype=wp.float64),
+    y: wp.array(dtype=wp.vec3d),
+    out: wp.array(dtype=wp.vec3d),
+):
+    i = first + wp.tid()
+    out[i] = out[i] + c0 * x[i] + (c1 * mass[i]) * y[i]
+
+
 @wp.kernel
 def _gather(
     first: wp.int32,
@@ -403,7 +472,17 @@ class Elasticity:
         data.incident = to_device(body.pattern.incident, wp.int32)
         self.data = data
         self._slot = to_device(body.pattern.slot, wp.uint8)
+        rows = len(body.geometry_table)
+        example = np.zeros(rows, np.int32)  # any cell with that row
+        example[body.geometry_row] = np.arange(m)
+        self._gradient_integrals = zeros((rows, k), wp.vec3d)
+        launch(
+            _gradient_integrals,
+            rows,
+            [data, to_device(example, wp.int32), self._gradient_integrals],
+        )
         self._per_cell: dict[int, wp.array] = {}
+        self._product = zeros(n, wp.vec3d)
         self._ghost: _Ghost | None = None
         if body.ghost is not None:
             self._ghost = _Ghost(
@@ -456,6 +535,31 @@ class Elasticity:
         if self._ghost is not None:
             g = self._ghost
             launch(_ghost_forces, self.node_count, [g.scaled, g.neighbour, w, factor, out])
+
+    def add_force_by_matrix(
+        self, matrix, mass: wp.array, w: wp.array, s: float, out: wp.array, scratch: wp.array,
+        *, mass_factor: float, stiffness_factor: float, factor: float = 1.0,
+    ) -> None:
+        """`add_force` from a matrix just assembled: K_R (w + s X) - s R K X.
+
+        One product with the matrix costs a sixth of the cell kernel. scratch may be w.
+        """
+        launch(_add_scaled, self.node_count, [w, s, self.data.positions, scratch])
+        product = self._product
+        matrix.multiply(scratch, product, masked=False)
+        launch(
+            _add_scaled_difference,
+            self.node_count,
+            [factor / stiffness_factor, product, -factor * mass_factor / stiffness_factor, mass,
+             scratch, out],
+        )
+        if self.corotated or s != 0.0:
+            launch(
+                _rest_forces,
+                self.node_count,
+                [self.data, self._gradient_integrals, float(self.body.dim), -factor * s, out],
+                grain=4000,
+            )
 
     def add_force_tangent(
         self, w, s, d_w, turned, d_turned, d_lam, d_mu, out: wp.array, *, factor: float = 1.0

@@ -7,6 +7,7 @@ import warp as wp
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
 from pliant.inverse.step_derivatives import StepDerivatives
+from pliant.linalg.blocks import combine
 
 Frame = Callable[[int, State, list[State]], None]
 
@@ -15,16 +16,13 @@ def run_with_tangents(
     system: System, steps: int, directions: list[Direction], on_frame: Frame
 ) -> None:
     """Simulate and call on_frame(step, state, tangents) at every step, the start included."""
-    derivatives = StepDerivatives(system)
+    derivatives = system.cached(StepDerivatives)
     state = system.initial_state()
     tangents = [derivatives.initial_tangent(state, d) for d in directions]
     on_frame(0, state, tangents)
     for step in range(steps):
         after, _ = system.step(state)
-        tangents = [
-            derivatives.tangent(state, after, change, d)
-            for change, d in zip(tangents, directions, strict=True)
-        ]
+        tangents = derivatives.tangents(state, after, tangents, directions)
         state = after
         on_frame(step + 1, state, tangents)
 
@@ -41,7 +39,7 @@ def run_adjoint(
     system: System, states: list[State], seed: Callable[[int, State], State | None]
 ) -> Direction:
     """Gradient by all parameters of a cost whose derivative by state k is seed(k, state)."""
-    derivatives = StepDerivatives(system)
+    derivatives = system.cached(StepDerivatives)
     obstacles = len(system.contact.obstacles) if system.contact is not None else 0
     dual = Direction.zero(len(system.lam), system.node_count, obstacles)
     last = len(states) - 1
@@ -57,8 +55,6 @@ def run_adjoint(
 
 
 def _seeded(seed, k: int, state: State, bar: State | None) -> State:
-    from pliant.linalg.blocks import combine
-
     own = seed(k, state)
     if bar is None:
         bar = State(*(wp.zeros_like(f) for f in state.fields()), state.t)

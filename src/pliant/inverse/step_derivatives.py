@@ -19,8 +19,13 @@ from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact
 from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
+from pliant.linalg.batched import BatchedConjugateGradients
 from pliant.linalg.blocks import add_scaled_rows, combine, keep_free
+from pliant.linalg.multigrid import Multigrid
 from pliant.linalg.pcg import Tolerance
+
+LARGEST_BATCH = 8
+"""Tangents solved at once: beyond it the vectors no longer fit the cache beside the matrix."""
 
 
 class StepDerivatives:
@@ -30,7 +35,8 @@ class StepDerivatives:
         self.system = system
         self.tolerance = tolerance or system.scene.tolerance
         n = system.node_count
-        self._b, self._y, self._zero = (zeros(n, wp.vec3d) for _ in range(3))
+        self._y, self._zero = (zeros(n, wp.vec3d) for _ in range(2))
+        self._batched: dict[int, BatchedConjugateGradients] = {}
 
     # forward -----------------------------------------------------------------------------------
 
@@ -51,14 +57,55 @@ class StepDerivatives:
             to_device(a * s.boundary.free, wp.vec3d), state.t,
         )  # fmt: skip
 
-    def tangent(self, before: State, after: State, change: State, d: Direction) -> State:
-        """Change of `after` by the change of `before` and of the parameters."""
+    def tangents(
+        self, before: State, after: State, changes: list[State], directions: list[Direction]
+    ) -> list[State]:
+        """Changes of `after` by changes of `before` and of the parameters: one batched solve."""
         s = self.system
         scheme = s.scene.integrator
-        b = self.tangent_right_hand_side(before, after, change, d)
-        dx = zeros(s.node_count, wp.vec3d)
-        self._solve(b, dx, "tangent")
-        return self.advance_tangent(scheme, change, dx, after.t)
+        sides = [
+            self.tangent_right_hand_side(before, after, change, d)
+            for change, d in zip(changes, directions, strict=True)
+        ]
+        starts = [self._start(scheme, change) for change in changes]
+        if len(sides) == 1 or not isinstance(s.preconditioner, Multigrid):
+            for b, dx in zip(sides, starts, strict=True):
+                self._solve(b, dx, "tangent")
+        else:
+            for first in range(0, len(sides), LARGEST_BATCH):
+                part = slice(first, first + LARGEST_BATCH)
+                self._solve_batch(sides[part], starts[part])
+        return [
+            self.advance_tangent(scheme, change, dx, after.t)
+            for change, dx in zip(changes, starts, strict=True)
+        ]
+
+    def _start(self, scheme, change: State) -> wp.array:
+        """First guess of dx, from the predicted change as in the step itself."""
+        x = wp.empty_like(change.u)
+        w = scheme.next_u
+        if w[0] == 0.0:
+            wp.copy(x, change.a)
+        else:
+            weights = [(p - c) / w[0] for p, c in zip(scheme.predictor, w[1:], strict=True)]
+            combine(x, *zip(weights, change.fields(), strict=True))
+        keep_free(x, self.system.matrix.free)
+        return x
+
+    def _solve_batch(self, sides: list[wp.array], starts: list[wp.array]) -> None:
+        s, k = self.system, len(sides)
+        if k not in self._batched:
+            self._batched[k] = BatchedConjugateGradients(s.matrix, s.preconditioner, k)
+        b, x = (
+            to_device(np.stack([f.numpy() for f in group], axis=1), wp.vec3d)
+            for group in (sides, starts)
+        )
+        for column in self._batched[k].solve(b, x, Tolerance(relative=self.tolerance)):
+            if not column.outcome.ok and column.residual > 1e3 * column.target:
+                raise SolverFailure(f"The tangent solve failed: {column.outcome.value}.")
+        found = x.numpy()
+        for j, start in enumerate(starts):
+            start.assign(np.ascontiguousarray(found[:, j]))
 
     def advance_tangent(self, scheme, change: State, dx: wp.array, t: float) -> State:
         """(du', dv', da') of the table."""

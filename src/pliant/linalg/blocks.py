@@ -11,7 +11,7 @@ from pliant.core.launch import Recorded, device, launch, to_device, zeros
 from pliant.fem.pattern import Pattern
 
 CHUNK = 256
-"""Nodes per chunk of a sum: long enough to hide the launch, short enough to share between threads."""
+"""Nodes per chunk of a sum: long enough to hide the launch, short enough to share between cores."""
 
 CHUNK_GRAIN = 24
 """Chunks per thread from which vector kernels are split (about 6,000 nodes, 0.3 ms of products)."""

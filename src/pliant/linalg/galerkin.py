@@ -1,9 +1,9 @@
 """Coarse matrices A_c = P^T A P of 3x3 blocks in single precision, gathered row by row.
 
-For coarse row I the fine rows of its support are first added up, T = sum_i P_iI A_i, in a small cube
-of blocks around I, then each coarse block gathers its share of the cube, A_IJ = sum_j T_j P_jJ. An
-item owns a run of coarse rows and one cube, so nothing is shared and nothing is stored for the
-product beyond the interpolation itself.
+For coarse row c the fine rows of its support are first added up, T = sum_i P_ic A_i, in a small
+cube of blocks around c; then each coarse block gathers its share, A_cd = sum_j T_j P_jd. An item
+owns a run of coarse rows and one cube, so nothing is shared and nothing is stored for the product
+beyond the interpolation itself.
 
 Blocks that reach beyond the neighbours (the ghost penalty couples nodes two apart) are kept. Moving
 them to the diagonal would save a quarter of the coarse blocks, but it makes rotations cost energy,
@@ -76,15 +76,15 @@ def _lattice_product(
     run = first + wp.tid()
     base = run * CUBE
     centre = base + CUBE / 2
-    for I in range(run * coarse.count / runs, (run + 1) * coarse.count / runs):
-        R = radius[I]
+    for c in range(run * coarse.count / runs, (run + 1) * coarse.count / runs):
+        R = radius[c]
         for z in range(-R, R + 1):
             for y in range(-R, R + 1):
                 for x in range(-R, R + 1):
                     cube[centre + x + SIDE * (y + SIDE * z)] = wp.mat33f()
-        at = coarse_lattice[I]
+        at = coarse_lattice[c]
         origin = 2 * (at[0] + SIDE * (at[1] + SIDE * at[2])) - centre
-        for s in range(restrict_start[I], restrict_start[I + 1]):
+        for s in range(restrict_start[c], restrict_start[c + 1]):
             i = restrict_columns[s]
             w = restrict_weights[s]
             t = fine_key[i] - origin
@@ -97,7 +97,7 @@ def _lattice_product(
             for e in range(fine.diagonal[i] + 1, fine.row_start[i + 1]):
                 t = fine_key[fine.columns[e]] - origin
                 cube[t] = cube[t] + w * fine.upper[e + right]
-        for e in range(coarse.row_start[I], coarse.row_start[I + 1]):
+        for e in range(coarse.row_start[c], coarse.row_start[c + 1]):
             o = 2 * (coarse_lattice[coarse.columns[e]] - at)
             middle = centre + o[0] + SIDE * (o[1] + SIDE * o[2])
             total = wp.mat33f()
@@ -106,7 +106,7 @@ def _lattice_product(
                     w = _halves(z) * _halves(y)
                     for x in range(wp.max(-1, -R - o[0]), wp.min(1, R - o[0]) + 1):
                         total += (w * _halves(x)) * cube[middle + x + SIDE * (y + SIDE * z)]
-            _store(coarse, I, e, total)
+            _store(coarse, c, e, total)
 
 
 @wp.kernel
@@ -129,11 +129,11 @@ def _embedded_product(
     base = run * CUBE
     centre = base + CUBE / 2
     strides = wp.vec3i(1, SIDE, SIDE * SIDE)
-    for I in range(run * coarse.count / runs, (run + 1) * coarse.count / runs):
+    for c in range(run * coarse.count / runs, (run + 1) * coarse.count / runs):
         for t in range(base, base + CUBE):
             cube[t] = wp.mat33f()
-        origin = wp.dot(coarse_lattice[I], strides) - centre
-        for s in range(restrict_start[I], restrict_start[I + 1]):
+        origin = wp.dot(coarse_lattice[c], strides) - centre
+        for s in range(restrict_start[c], restrict_start[c + 1]):
             i = restrict_columns[s]
             w = restrict_weights[s]
             for e in range(fine.row_start[i], fine.row_start[i + 1]):
@@ -142,9 +142,9 @@ def _embedded_product(
                 for p in range(prolong_start[j], prolong_start[j + 1]):
                     t = wp.dot(coarse_lattice[prolong_columns[p]], strides) - origin
                     cube[t] = cube[t] + prolong_weights[p] * block
-        for e in range(coarse.row_start[I], coarse.row_start[I + 1]):
+        for e in range(coarse.row_start[c], coarse.row_start[c + 1]):
             t = wp.dot(coarse_lattice[coarse.columns[e]], strides) - origin
-            _store(coarse, I, e, cube[t])
+            _store(coarse, c, e, cube[t])
 
 
 class DeviceInterpolation:

@@ -254,8 +254,9 @@ class Cycle:
             coarse = total
         arguments = [*m.prolong[k].arrays, g.free, coarse, x]
         add(Recorded(K.prolong, g.node_count, arguments, grain=SHORT_GRAIN))
-        add(g.sweep(K.backward, [g.rows, b, x, r]))
-        add(g.sweep(K.backward, [g.rows, b, r, x]))
+        for before, after in ((x, r), (r, x)):
+            add(g.sweep(K.lower_residual, [g.rows, b, before, d]))
+            add(g.sweep(K.backward, [g.rows, d, before, after]))
         return x
 
     def run(self) -> None:

@@ -40,6 +40,10 @@ class Preconditioner(Protocol):
         """z = approximately A^{-1} r, with held components zero."""
         ...
 
+    def report(self, iterations: int) -> None:
+        """Told what a solve took; may decide when to recompute itself."""
+        ...
+
 
 @wp.kernel
 def _block_multiply(
@@ -65,6 +69,9 @@ class BlockJacobi:
     def apply(self, r: wp.array, z: wp.array) -> None:
         """z = D^{-1} r."""
         launch(_block_multiply, r.shape[0], [self._inverse, r, z])
+
+    def report(self, iterations: int) -> None:
+        """Nothing to decide: the blocks are inverted anew for every matrix."""
 
 
 @wp.kernel

@@ -21,9 +21,9 @@ BLOCK = {
 """Sixteen cells held at one end."""
 
 
-@pytest.fixture
-def block() -> dict:
-    return copy.deepcopy(BLOCK)
+def block(**changes) -> dict:
+    """A copy with some tables replaced."""
+    return copy.deepcopy(BLOCK) | changes
 
 
 def write(path: Path, description: dict) -> Path:

@@ -1,0 +1,64 @@
+"""The other commands."""
+
+import json
+
+import meshio
+import pytest
+from command_line import block, in_process, pliant, write
+
+import pliant as pl
+
+
+def test_scenes(capfd, monkeypatch):
+    code, text, _ = in_process(capfd, monkeypatch, "scenes", "--json")
+    assert code == 0
+    names = set(json.loads(text)["scenes"])
+    assert names >= {"bar", "torus", "cuboid", "bunny", "dragon", "drop", "drop-mesh", "elastica"}
+    code, text, _ = in_process(capfd, monkeypatch, "scenes")
+    assert len(text.splitlines()) == len(names)
+
+
+def test_json_is_all_there_is_on_standard_output():
+    done = pliant("scenes", "--json")
+    assert set(json.loads(done.stdout)) == {"scenes"}
+    assert done.stderr == ""
+
+
+def test_static_elastica(tmp_path, capfd, monkeypatch):
+    """P L^2 / (E I) = 5: the tip moves to v / L = 0.71379, u / L = 0.38763 (Mattiasson 1981)."""
+    code, text, _ = in_process(
+        capfd, monkeypatch, "static", "elastica", "--json", "--out", tmp_path / "rest"
+    )
+    assert code == 0
+    result = json.loads(text)
+    u, v = result["largest_displacement_vector"]
+    assert -v / 20.0 == pytest.approx(0.71379, rel=0.03)
+    # the tip's outermost node lies half a thickness off the axis and turns with it
+    assert -u / 20.0 == pytest.approx(0.38763, abs=0.03 * 0.38763 + 0.5 / 20.0)
+    assert meshio.read(tmp_path / "rest" / "rest.vtu").cells[0].type == "quad"
+    assert (tmp_path / "rest" / "rest.png").stat().st_size > 1000
+
+
+def test_modes_are_those_of_python(tmp_path, capfd, monkeypatch):
+    file = write(tmp_path / "block.toml", block())
+    code, text, _ = in_process(capfd, monkeypatch, "modes", file, "--count", 3, "--json")
+    assert code == 0
+    from pliant.app.scene_files import load_scene
+
+    assert json.loads(text)["frequencies"] == pl.modes(load_scene(file), 3).frequencies.tolist()
+
+
+def test_static_without_support_fails(tmp_path, capfd, monkeypatch):
+    file = write(tmp_path / "free.toml", block(fixed=[]))
+    code, out, err = in_process(capfd, monkeypatch, "static", file, "--json")
+    assert code == 3
+    assert out == ""
+    assert err.count("\n") == 1
+
+
+def test_help_and_version(capfd, monkeypatch):
+    assert in_process(capfd, monkeypatch, "--version")[1].strip() == pl.__version__
+    for command in ("demo", "scenes", "simulate", "static", "modes"):
+        code, text, _ = in_process(capfd, monkeypatch, command, "--help")
+        assert code == 0
+        assert "--json" in text
