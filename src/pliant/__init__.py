@@ -27,13 +27,27 @@ from pliant.fem.material import Material
 from pliant.fem.tet_body import TetBody
 from pliant.geometry import shapes
 from pliant.geometry.load import load_shape
+from pliant.inverse.fit import Fit
+from pliant.inverse.reconstruct import reconstruct
+from pliant.observe.camera import Camera, ring_of_cameras
+from pliant.observe.observations import Observations, observe
 
 __version__ = "0.1.0"
 
+
+def load_scene(path) -> Scene:
+    """A scene from a TOML file, or a built-in one by name."""
+    from pliant.app.scene_files import load_scene as load  # the file format is the app's
+
+    return load(path)
+
+
 __all__ = [
-    "HHT", "BadInput", "Body", "BodyForce", "CentralDifferences", "ContactLaw", "Fixed",
-    "GridBody", "ImplicitEuler", "LinearAcceleration", "Material", "MissingExtra", "Modes",
-    "Motion", "Newmark1", "Newmark2", "Newmark3", "Obstacle", "Plane", "PliantError", "PointLoad",
-    "Pressure", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction", "Trajectory",
-    "load_shape", "modes", "set_device", "set_threads", "shapes", "simulate", "solve_static",
+    "BadInput", "Body", "BodyForce", "Camera", "CentralDifferences", "ContactLaw", "Fit",
+    "Fixed", "GridBody", "HHT", "ImplicitEuler", "LinearAcceleration", "Material",
+    "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2", "Newmark3", "Observations",
+    "Obstacle", "Plane", "PliantError", "PointLoad", "Pressure", "Scene", "SimulationStopped",
+    "SolverFailure", "TetBody", "Traction", "Trajectory", "load_scene", "load_shape", "modes",
+    "observe", "reconstruct", "ring_of_cameras", "set_device", "set_threads", "shapes",
+    "simulate", "solve_static",
 ]  # fmt: skip

@@ -40,7 +40,11 @@ WRONG = {
     "incompressible": (block(material={"poisson_ratio": 0.5}), "less than 0.5"),
     "wrong cell count": (block(material={"density": [1.0, 2.0]}), "each of the 16 cells"),
     "damping twice": (
-        block(material={"mass_damping": 1.0, "damping_frequencies": [1, 2], "damping_ratios": [0.1, 0.1]}),
+        block(
+            material={
+                "mass_damping": 1.0, "damping_frequencies": [1, 2], "damping_ratios": [0.1, 0.1],
+            }
+        ),
         "not both",
     ),
     "short vector": (block(gravity=[1.0]), "gravity: it must have at least 2 entries"),
@@ -56,20 +60,29 @@ WRONG = {
     "unbounded": (block(shape={"type": "half_space", "normal": [0, 1, 0]}), "unbounded"),
     "grid with edges": (block(body={"kind": "grid", "edge_length": 0.1}), "body.edge_length"),
     "no spacing": (block(body={"kind": "grid"}), "body: GridBody needs a spacing"),
-    "spacing too large": (block(body={"spacing": 50.0}, shape=SPHERE | {"center": [3, 3, 3]}), "no inside"),
+    "spacing too large": (
+        block(body={"spacing": 50.0}, shape=SPHERE | {"center": [3, 3, 3]}),
+        "no inside",
+    ),
     "spacing too small": (block(body={"spacing": 1e-5}), "lattice nodes"),
     "region beside the body": (
         block(fixed=[{"region": SPHERE | {"center": [9, 9, 9]}}]),
         "fixed[0]: the region touches no part",
     ),
-    "flat region": (block(fixed=[{"region": {"type": "circle", "radius": 1.0}}]), "2D, but the body is 3D"),
+    "flat region": (
+        block(fixed=[{"region": {"type": "circle", "radius": 1.0}}]),
+        "fixed[0].region: this shape is 2D, but the body is 3D",
+    ),
     "bad axes": (block(fixed=[{"region": SPHERE, "axes": "w"}]), "fixed[0].axes"),
     "times without values": (block(fixed=[{"region": SPHERE, "times": [0.0]}]), "belong together"),
     "times that go back": (
         block(fixed=[{"region": SPHERE, "times": [1.0, 0.0], "displacements": [[0, 0], [1, 1]]}]),
         "must ascend",
     ),
-    "plane without normal": (block(obstacles=[{"type": "plane", "normal": [0, 0, 0]}]), "obstacles[0]"),
+    "plane without normal": (
+        block(obstacles=[{"type": "plane", "normal": [0, 0, 0]}]),
+        "obstacles[0]: A plane needs a normal of positive length",
+    ),
     "model": (block(model="neo-hooke"), "'corotated' or 'linear'"),
     "not a table": (block(body=3), "body: it must be a table"),
 }  # fmt: skip

@@ -55,10 +55,11 @@ def test_one_command_leaves_everything(tmp_path, capfd, monkeypatch):
     assert set(frame.point_data) == {"displacement", "velocity"}
     assert frame.cell_data["fill"][0].max() == pytest.approx(1.0)
     # the same command again has nothing to do; more steps go on; another scene is refused
-    code, text, err = in_process(capfd, monkeypatch, "simulate", file, "--out", out, "--no-pictures")
+    arguments = ("simulate", file, "--out", out, "--no-pictures")
+    code, text, err = in_process(capfd, monkeypatch, *arguments)
     assert code == 0
     assert "has 6 steps already" in err
-    arguments = ("simulate", file, "--out", out, "--no-pictures", "--steps", 8, "--json")
+    arguments = (*arguments, "--steps", 8, "--json")
     code, text, err = in_process(capfd, monkeypatch, *arguments)
     assert json.loads(text)["steps"] == 8
     assert "continued from step 6" in err

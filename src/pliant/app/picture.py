@@ -374,12 +374,23 @@ def save_gif(path: str | Path, frames: Sequence[np.ndarray], *, seconds: float =
     if not frames:
         raise BadInput(f"{path}: an animation needs at least one frame.")
     pictures = [Image.fromarray(f) for f in frames]
-    # one palette for all frames, or the background flickers
-    sheet = np.concatenate([f[::4, ::4] for f in frames[:: max(1, len(frames) // 8)]])
-    palette = Image.fromarray(sheet).quantize(256, method=Image.Quantize.MEDIANCUT)
+    palette = _palette(frames)
     reduced = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
     with whole_file(path) as temporary:
         reduced[0].save(
             temporary, format="GIF", save_all=True, append_images=reduced[1:],
             duration=max(20, round(1000.0 * seconds)), loop=0,
         )  # fmt: skip
+
+
+def _palette(frames: Sequence[np.ndarray]) -> Any:
+    """256 colours for all frames: one palette, or the background flickers.
+
+    Every colour counts once, however many pixels have it; by pixels, the floor would take them all
+    and leave the body in bands.
+    """
+    from PIL import Image
+
+    chosen = np.concatenate([f[::2, ::2].reshape(-1, 3) for f in frames[:: len(frames) // 8 + 1]])
+    colours = np.unique(chosen // 3 * 3, axis=0)
+    return Image.fromarray(colours[None]).quantize(256, method=Image.Quantize.MEDIANCUT)

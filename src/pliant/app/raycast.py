@@ -3,6 +3,11 @@
 All in single precision: a picture has 256 levels.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 # Warp's kernel language looks like Python and is not: its types are values
 # pyright: reportInvalidTypeForm=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportAttributeAccessIssue=false, reportArgumentType=false, reportCallIssue=false
@@ -116,9 +121,7 @@ def surface_light(
 
 
 @wp.func
-def floor_light(
-    mesh: wp.uint64, stage: Stage, x: wp.vec3f, sky: wp.vec3f
-) -> wp.vec3f:
+def floor_light(mesh: wp.uint64, stage: Stage, x: wp.vec3f, sky: wp.vec3f) -> wp.vec3f:
     """Checked, shadowed, and gone at the distance `fade`."""
     from_middle = x - stage.middle
     t = wp.clamp(wp.length(from_middle) / stage.fade, 0.0, 1.0)

@@ -43,8 +43,7 @@ class MaterialTable(Table):
 
     youngs_modulus: Positive | list[Positive] = 2000.0
     poisson_ratio: (
-        Annotated[float, Field(gt=-1.0, lt=0.5)]
-        | list[Annotated[float, Field(gt=-1.0, lt=0.5)]]
+        Annotated[float, Field(gt=-1.0, lt=0.5)] | list[Annotated[float, Field(gt=-1.0, lt=0.5)]]
     ) = 0.3
     density: Positive | list[Positive] = 1.0
     mass_damping: NotNegative | None = None

@@ -182,7 +182,7 @@ def drop() -> Description:
             "type": "torus", "major": 0.5, "minor": 0.2,
             "center": [-0.35, 1.05, 0.0], "axis": [0.25, 0.75, 0.6],
         },
-        "body": {"kind": "grid", "spacing": 0.05},
+        "body": {"kind": "grid", "spacing": 0.06},
         "material": {**SOFT, "density": 4.0, "mass_damping": 0.1, "stiffness_damping": 0.02},
         "obstacles": [{"type": "plane", "normal": [0.2, 1.0, 0.0], "offset": 0.0}],
         "integrator": {"type": "Newmark1", "dt": 0.02, "theta": 0.6},
@@ -208,7 +208,7 @@ def elastica(load: float = 5.0) -> Description:
         "steps": 60,
         "gravity": [0.0, 0.0],
         "shape": _box([L / 2.0, 0.0], [L, 1.0]),
-        "body": {"kind": "grid", "spacing": 0.125},
+        "body": {"kind": "grid", "spacing": 0.25},
         "material": {
             "youngs_modulus": E, "poisson_ratio": 0.0, "density": 1.0,
             "mass_damping": 0.1, "stiffness_damping": 0.01,

@@ -1,0 +1,1 @@
+"""Launches, solution records and errors: what every layer stands on."""

@@ -1,0 +1,1 @@
+"""Scenes at rest and in motion."""

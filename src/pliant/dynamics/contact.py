@@ -10,6 +10,11 @@ whose second part goes to the matrix. The seed stops after the first (eq. 2.8.2)
 time step by the spring; this form does not.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +24,6 @@ from pliant.core.launch import launch, to_device, zeros
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.fem.body import Body
 from pliant.geometry.field import sample
-
 
 DEFAULT_STIFFNESS = 20.0
 """Contact stiffness times spacing over Young's modulus, where the law gives none: the body then

@@ -4,6 +4,11 @@ With x~ the predicted and x' the found position of a point, q = n . (x' - x~) an
 per area is f_new ((s + s' q) n + friction(s)) + f_old (s_before n + friction(s_before)).
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +24,6 @@ from pliant.dynamics.contact import (
     pressure,
     pressure_curvature,
     pressure_slope,
-    touch,
 )
 
 

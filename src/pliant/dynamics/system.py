@@ -29,7 +29,6 @@ from pliant.linalg.blocks import BlockMatrix, add_scaled_rows, combine
 from pliant.linalg.multigrid import Multigrid
 from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Preconditioner, Tolerance
 
-
 T = TypeVar("T")
 
 STARTING_MASS_FLOOR = 0.1

@@ -1,0 +1,1 @@
+"""Cells, bodies and their elastic forces."""

@@ -12,6 +12,11 @@ simplex  a tetrahedron or triangle: constant gradients g_a and the volume V; G_a
 A row of the geometry table holds the 63, or the 12 gradient components and V.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 import numpy as np
 import warp as wp
 

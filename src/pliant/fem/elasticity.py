@@ -11,6 +11,11 @@ tangent and adjoint are all the derivatives of elasticity there are.
 Cell kernels write to their own cell, node kernels gather: no atomics, the same bits every time.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from dataclasses import dataclass
 
 import numpy as np

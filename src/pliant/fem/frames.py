@@ -9,6 +9,11 @@ two edges at rest, qr_rotation(F B) B^T follows those edges, as the seed does, i
 det Q = +1 always: the third column of F has no say, so an inverted cell is not reflected.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 import warp as wp
 
 FRAME_DEGENERATE = wp.constant(wp.float64(1.0e-12))

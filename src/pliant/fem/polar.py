@@ -5,6 +5,11 @@ smallest stretch instead of being reflected. Regular F take Higham's Newton iter
 degenerate ones take an eigendecomposition of F^T F.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 import warp as wp
 
 NEWTON_MIN_DETERMINANT = wp.constant(wp.float64(1.0e-3))
@@ -72,8 +77,8 @@ def _rotation_by_eigenvectors(F: wp.mat33d) -> wp.mat33d:
             A = wp.transpose(J) * A * J
             V = V * J
         # the two largest stretches decide; the third direction follows from det = +1
-        largest = int(0)
-        smallest = int(0)
+        largest = 0
+        smallest = 0
         for i in range(3):
             if A[i, i] > A[largest, largest]:
                 largest = i

@@ -1,5 +1,10 @@
 """Wall terms on the device: added to the matrix and to forces, row by row."""
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 import numpy as np
 import warp as wp
 

@@ -1,5 +1,10 @@
 """Nearest triangle and inside test for many points, as a Warp kernel over a tree of boxes."""
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 # pyright: reportInvalidTypeForm=false, reportAttributeAccessIssue=false
 # (Warp's kernel annotations and query records are not Python types.)
 

@@ -1,0 +1,1 @@
+"""From observations back to what a body is made of."""

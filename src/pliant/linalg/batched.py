@@ -6,6 +6,11 @@ stops on its own: a column that has met its target is frozen, so its result does
 company it is in.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from functools import cache
 from types import SimpleNamespace
 from typing import Any

@@ -4,6 +4,11 @@ Sums are taken in chunks of a fixed number of nodes, then over the chunks in ord
 depend on the number of threads.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 import numpy as np
 import warp as wp
 

@@ -10,6 +10,11 @@ them to the diagonal would save a quarter of the coarse blocks, but it makes rot
 and twice the iterations wherever a slender body bends.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from typing import Any
 
 import numpy as np

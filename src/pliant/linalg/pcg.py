@@ -9,6 +9,11 @@ the product A z with both inner products, then all four updates with the norm; A
 recurrence of p.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from dataclasses import dataclass
 from typing import Protocol
 

@@ -14,6 +14,11 @@ a sweep down reads the matrix once, as a sweep up does.
 The number of runs depends on the device, not on the threads, so results do not either.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from functools import cache
 from types import SimpleNamespace
 from typing import Any

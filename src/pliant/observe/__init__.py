@@ -1,0 +1,1 @@
+"""What depth cameras see."""

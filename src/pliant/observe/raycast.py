@@ -4,6 +4,11 @@ Warp's bounding-volume tree works in f32 and only chooses the triangle; the inte
 point, is then computed in f64 from the triangle's corners, so that depth is smooth to rounding.
 """
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -170,6 +170,6 @@ def draw_run(scene: Scene, directory: RunDirectory, *, width: int = 640, height:
             shown.reach(len(frames))
     save_png(directory.path / "final.png", frames[-1])
     span = states[-1].t - states[0].t
-    # shown at the speed at which it happened, but neither too short to see nor too long to wait
-    seconds = float(np.clip(span, 1.5, 6.0)) / max(len(frames), 1)
+    # at half the speed at which it happened, but neither too short to see nor too long to wait
+    seconds = float(np.clip(2.0 * span, 2.0, 8.0)) / len(frames)
     save_gif(directory.path / "motion.gif", frames, seconds=seconds)

@@ -1,0 +1,127 @@
+"""The benchmark scenes and how a run of one is measured."""
+
+import resource
+from collections.abc import Callable
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from pliant.app.scenes import load_builtin
+from pliant.core.errors import BadInput
+from pliant.dynamics.integrators import ImplicitEuler
+from pliant.dynamics.loads import Fixed, Traction
+from pliant.dynamics.obstacles import Plane
+from pliant.dynamics.scene import Scene
+from pliant.dynamics.system import System
+from pliant.fem.embedding import Embedding
+from pliant.fem.grid_body import GridBody
+from pliant.fem.material import Material
+from pliant.fem.tet_body import TetBody
+from pliant.geometry.shapes import box, torus
+
+CASES = ("cuboid", "tets", "torus", "bunny", "dragon", "tet-torus")
+
+SOLVE_TOLERANCE = 1e-6
+"""What seed 000 solves its benchmarks to, relative to the right-hand side."""
+
+
+def bench_scene(case: str, *, resolution: int | None, ground: bool) -> Scene:
+    """The scene of a benchmark case."""
+    if case == "cuboid":
+        scene = load_builtin("cuboid", **({"resolution": resolution} if resolution else {}))
+        if ground:  # seed 000, table B.6: nothing is held, the ground is hit
+            plane = Plane(normal=(0.0, 1.0, 0.0), offset=0.55)
+            scene = replace(scene, fixed=(), obstacles=(plane,))
+        return replace(scene, tolerance=SOLVE_TOLERANCE)
+    if case == "tets":
+        return _raptor_like()
+    if case == "tet-torus":
+        return _tet_torus(resolution or 5400)
+    if case in ("torus", "bunny", "dragon"):
+        return replace(load_builtin(case), tolerance=SOLVE_TOLERANCE)
+    raise BadInput(f"There is no benchmark '{case}'; there are {', '.join(CASES)}.")
+
+
+def _raptor_like() -> Scene:
+    """Seed 003's settings (its table 5.1) on a bar of 8,400 tetrahedra."""
+    body = TetBody(box(center=(1.25, 0.0, 0.0), size=(2.5, 0.8, 0.7)), edge_length=0.1)
+    material = Material(
+        youngs_modulus=1e6, poisson_ratio=0.4, density=0.01,
+        mass_damping=0.01, stiffness_damping=0.01,
+    )  # fmt: skip
+    return Scene(
+        body, material, gravity=(0.0, -9.8, 0.0),
+        fixed=[Fixed(box(center=(0.0, 0.0, 0.0), size=(0.01, 1.0, 1.0)))],
+        integrator=ImplicitEuler(dt=0.04), tolerance=1e-3,
+    )  # fmt: skip
+
+
+def _tet_torus(cells: int) -> Scene:
+    """Seed 002's torus squashed from both sides (its section 6)."""
+    edge = 0.27 * (5400.0 / cells) ** (1.0 / 3.0)
+    body = TetBody(torus(major=1.0, minor=0.4), edge_length=edge)
+    material = Material(
+        youngs_modulus=7000.0, poisson_ratio=0.2, density=1.0,
+        mass_damping=10.0, stiffness_damping=2.5,
+    )  # fmt: skip
+    ends = [(1.0, -100.0), (-1.0, 100.0)]
+    return Scene(
+        body, material, gravity=(0.0, 0.0, 0.0),
+        loads=[
+            Traction(box(center=(1.4 * side, 0.0, 0.0), size=(0.3, 0.5, 0.5)), (force, 0.0, 0.0))
+            for side, force in ends
+        ],
+        integrator=ImplicitEuler(dt=0.016), tolerance=SOLVE_TOLERANCE,
+    )  # fmt: skip
+
+
+def mapped_surface(scene: Scene) -> Embedding:
+    """About 78,000 render triangles carried by the body, as seed 003 maps its own."""
+    fine = GridBody(box(center=(1.25, 0.0, 0.0), size=(2.5, 0.8, 0.7)), 0.0126)
+    points = fine.surface.positions(fine.nodes)
+    return scene.body.locate(points)
+
+
+def measure(
+    scene: Scene,
+    steps: int,
+    *,
+    mapped: Embedding | None = None,
+    on_step: Callable[[int], None] | None = None,
+) -> dict[str, Any]:
+    """Run `steps` steps and report medians per step, the first (compiling) step left out."""
+    system = System(scene)
+    state = system.initial_state()
+    state, _ = system.step(state)  # compiles, and sets the hierarchy up
+    rows, iterations = [], []
+    for k in range(steps):
+        began = perf_counter()
+        state, record = system.step(state)
+        mapping = perf_counter()
+        if mapped is not None:
+            mapped.at(state.u.numpy())
+        now = perf_counter()
+        t = record.timings
+        rows.append([t["assembly"], t["setup"], t["solve"], now - mapping, now - began])
+        iterations.append(record.solution.iterations)
+        if on_step is not None:
+            on_step(k + 1)
+    median = 1e3 * np.median(rows, axis=0)
+    mean = 1e3 * np.mean(rows, axis=0)
+    out = {
+        "cells": len(scene.body.cells),
+        "nodes": len(scene.body.nodes),
+        "steps": steps,
+        "assembly_ms": float(median[0]),
+        "setup_ms": float(mean[1]),
+        "solve_ms": float(median[2]),
+        "iterations": float(np.mean(iterations)),
+        "step_ms": float(median[4]),
+        "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0,
+    }
+    if mapped is not None:
+        out["mapping_ms"] = float(median[3])
+        out["mapped_points"] = len(mapped)
+    return out

@@ -1,0 +1,109 @@
+"""`pliant observe`: what depth cameras see of a scene's motion, as files."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pliant.app.console import (
+    DeviceOption,
+    JsonOption,
+    ShapeOption,
+    ThreadsOption,
+    answer,
+    command,
+    set_machine,
+)
+from pliant.app.fit_values import TRUTH, scene_values
+from pliant.core.errors import BadInput
+from pliant.core.files import write_json
+from pliant.observe.files import LAYOUTS, RECORD, save_observations
+
+CamerasOption = Annotated[int, typer.Option("--cameras", help="Cameras in a ring around it.")]
+PixelsOption = Annotated[int, typer.Option("--pixels", help="Width and height of an image.")]
+NoiseOption = Annotated[
+    str,
+    typer.Option("--noise", help="Depth noise: 0.5voxel (times the grid's spacing), 0.01 or 10mm."),
+]
+SeedOption = Annotated[int, typer.Option("--seed", help="Of the noise.")]
+StepsOption = Annotated[
+    int | None, typer.Option("--steps", help="Time steps; the scene's own if not given.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("observe")(film_scene)
+
+
+@command
+def film_scene(
+    scene: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENE|DIR", help="A built-in scene's name, a TOML file or a run directory."
+        ),
+    ],
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="The folder; runs/SCENE-seen if not given."),
+    ] = None,
+    cameras: CamerasOption = 10,
+    pixels: PixelsOption = 100,
+    noise: NoiseOption = "0.5voxel",
+    seed: SeedOption = 1,
+    outliers: Annotated[float, typer.Option("--outliers", help="Share of wild pixels.")] = 0.0,
+    dropped: Annotated[float, typer.Option("--dropped", help="Share of lost pixels.")] = 0.0,
+    layout: Annotated[
+        str, typer.Option("--layout", help=f"Files to write: {', '.join(LAYOUTS)}.")
+    ] = "npz",
+    steps: StepsOption = None,
+    shape: ShapeOption = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace observations that are there already.")
+    ] = False,
+    as_json: JsonOption = False,
+    device: DeviceOption = "cpu",
+    threads: ThreadsOption = None,
+) -> None:
+    """Film SCENE, or the run in DIR, with a ring of depth cameras."""
+    from pliant.app.films import Film, motion_of
+
+    film = Film(cameras, pixels, noise, seed, outliers, dropped)
+    if layout not in LAYOUTS:
+        raise BadInput(f"--layout must be one of {', '.join(LAYOUTS)}, not '{layout}'.")
+    folder = Path(out or Path("runs") / f"{Path(scene).stem}-seen")
+    require_free(folder, overwrite=overwrite)
+    set_machine(device, threads)
+    run = motion_of(scene, shape=shape, steps=steps)
+    seen = film.take(run)
+    save_observations(seen, folder, layout)
+    write_json(folder / TRUTH, scene_values(run.scene))
+    result = {
+        "title": (run.scene.source or {}).get("title", ""),
+        "out": str(folder),
+        "layout": layout,
+        "frames": len(seen.frames),
+        "cameras": len(seen.cameras),
+        "points": seen.point_count,
+        "noise": seen.noise,
+    }
+    lines = [
+        f"{len(seen.frames)} frames, {len(seen.cameras)} cameras, {seen.point_count} points, "
+        f"noise {seen.noise or 0.0:.3g} m",
+        f"files in {folder}; next: pliant reconstruct {scene} --observations {folder}",
+    ]
+    answer(result, lines, as_json=as_json)
+
+
+def require_free(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a file, a folder with other things, and a recording that may not be replaced."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: is a file; --out needs a folder.")
+    if (folder / RECORD).is_file():
+        if not overwrite:
+            raise BadInput(f"{folder}: holds observations; choose another --out or --overwrite.")
+    elif any(folder.iterdir()):
+        raise BadInput(f"{folder}: the folder is not empty; choose another --out.")

@@ -1,0 +1,253 @@
+"""`pliant reconstruct`: what a body is made of, from what depth cameras saw."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pliant.app.commands.observe import (
+    CamerasOption,
+    NoiseOption,
+    PixelsOption,
+    SeedOption,
+    StepsOption,
+)
+from pliant.app.console import (
+    DeviceOption,
+    JsonOption,
+    SceneArgument,
+    ShapeOption,
+    ThreadsOption,
+    answer,
+    command,
+    note,
+    set_machine,
+)
+from pliant.core.errors import BadInput
+
+COSTS = ("auto", "depth", "foot")
+LOSSES = ("huber", "tukey", "squares")
+
+CROP = 0.25
+"""Points farther than this share of the body's diagonal from its motion are background."""
+
+UnknownOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unknown",
+        metavar="NAME=START",
+        help="What to recover and where to start, for example youngs_modulus=2200; repeat it. "
+        "By default Young's modulus and Poisson's ratio.",
+    ),
+]
+CostOption = Annotated[str, typer.Option("--cost", help=f"{', '.join(COSTS)}.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("reconstruct")(reconstruct_scene)
+
+
+@command
+def reconstruct_scene(
+    scene: SceneArgument,
+    observations: Annotated[
+        str | None,
+        typer.Option(
+            "--observations", metavar="DIR", help="The recording; if not given, SCENE is filmed."
+        ),
+    ] = None,
+    unknown: UnknownOption = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", metavar="DIR", help="The fit's folder; runs/SCENE-fit by default."),
+    ] = None,
+    cost: CostOption = "auto",
+    loss: Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}.")] = "huber",
+    units: Annotated[
+        str | None, typer.Option("--units", help="Of the recorded points: m, cm, mm.")
+    ] = None,
+    frame_rate: Annotated[
+        float | None, typer.Option("--frame-rate", help="Frames per second of the recording.")
+    ] = None,
+    crop: Annotated[
+        float | None,
+        typer.Option(
+            "--crop", help="Drop recorded points farther [m] than this from the motion; 0: none."
+        ),
+    ] = None,
+    cameras: CamerasOption = 10,
+    pixels: PixelsOption = 100,
+    noise: NoiseOption = "0.5voxel",
+    seed: SeedOption = 1,
+    steps: StepsOption = None,
+    shape: ShapeOption = None,
+    report: Annotated[
+        bool, typer.Option("--report/--no-report", help="Leave report.html and its pictures.")
+    ] = True,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a fit that is there already.")
+    ] = False,
+    as_json: JsonOption = False,
+    device: DeviceOption = "cpu",
+    threads: ThreadsOption = None,
+) -> None:
+    """Recover unknown values of SCENE from a recording; an interrupted fit in DIR is continued."""
+    result = reconstruct_into(
+        scene, observations=observations, unknown=unknown or [], out=out, cost=cost, loss=loss,
+        units=units, frame_rate=frame_rate, crop=crop, cameras=cameras, pixels=pixels, noise=noise,
+        seed=seed, steps=steps, shape=shape, report=report, overwrite=overwrite, device=device,
+        threads=threads,
+    )  # fmt: skip
+    answer(result, result_lines(result), as_json=as_json)
+
+
+def reconstruct_into(
+    name: str,
+    *,
+    out: str | None,
+    observations: str | None = None,
+    unknown: list[str],
+    cost: str = "auto",
+    loss: str = "huber",
+    units: str | None = None,
+    frame_rate: float | None = None,
+    crop: float | None = None,
+    cameras: int = 10,
+    pixels: int = 100,
+    noise: str = "0.5voxel",
+    seed: int = 1,
+    steps: int | None = None,
+    shape: str | None = None,
+    report: bool = True,
+    showcase: bool = False,
+    overwrite: bool = False,
+    device: str = "cpu",
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """The work of the command; returns what result.json holds. showcase: leave demo.png too."""
+    from pliant.app.films import Film, steps_of
+    from pliant.app.fit_values import parse_unknowns, scene_values
+    from pliant.app.fits import FitDirectory, run_fit
+    from pliant.app.runs import RunDirectory, open_scene
+    from pliant.app.scenes import find_description
+
+    if cost not in COSTS:
+        raise BadInput(f"--cost must be one of {', '.join(COSTS)}, not '{cost}'.")
+    if loss not in LOSSES:
+        raise BadInput(f"--loss must be one of {', '.join(LOSSES)}, not '{loss}'.")
+    if observations is not None and not Path(observations).is_dir():
+        raise BadInput(f"{observations}: there is no such folder of observations.")
+    film = Film(cameras, pixels, noise, seed)
+    description = find_description(name, shape=shape)
+    directory = FitDirectory(out or Path("runs") / f"{Path(name).stem}-fit")
+    directory.require_usable()
+    set_machine(device, threads)
+    going_on = directory.exists and not overwrite
+    scene = open_scene(description, RunDirectory(directory.path) if going_on else None, name)
+    if scene.dim != 3:
+        raise BadInput(f"{name}: is two-dimensional; depth cameras see 3D bodies only.")
+    starts = parse_unknowns(unknown, scene, away=observations is None)
+    asked: dict[str, Any] = {"unknowns": starts, "cost": cost, "loss": loss}
+    if observations is not None:
+        asked |= {
+            "observations": str(Path(observations).absolute()), "units": units,
+            "frame_rate": frame_rate, "crop": crop,
+        }  # fmt: skip
+    else:
+        asked |= {
+            "cameras": cameras, "pixels": pixels, "noise": noise, "seed": seed,
+            "film_steps": steps_of(scene, steps),
+        }  # fmt: skip
+    if going_on:
+        directory.require_same(scene, asked)
+        if directory.status() == "finished":
+            note(f"{directory.path}: is finished already; --overwrite would fit again.")
+            return directory.result()
+    else:
+        if directory.exists:
+            directory.clear()
+        directory.begin(scene, asked)
+    if observations is None:
+        seen = _filmed(scene, name, film, directory, asked["film_steps"])
+        truth = scene_values(scene)
+    else:
+        seen = _recorded(scene, starts, Path(observations), units, frame_rate, crop)
+        truth = _stated_truth(Path(observations))
+    if going_on and (done := directory.history()):
+        note(f"{directory.path}: continued after iteration {done[-1].step.iteration}.")
+    done = run_fit(scene, seen, starts, directory, cost=cost, loss=loss, truth=truth)
+    result = done.result
+    if report:
+        from pliant.app.report import write_report
+
+        result["report"] = str(write_report(done, directory.path, showcase=showcase))
+    directory.write_result(result)
+    return result
+
+
+def _filmed(scene, name, film, directory, steps):
+    from pliant.app.films import simulated
+    from pliant.observe.files import RECORD, load_observations, save_observations
+
+    if (directory.seen_path / RECORD).is_file():
+        return load_observations(directory.seen_path)
+    note(
+        f"No --observations: {name} is simulated with its own values, which are the truth here, and "
+        f"filmed by {film.cameras} cameras with noise {film.noise}."
+    )
+    seen = film.take(simulated(scene, steps, name))
+    save_observations(seen, directory.seen_path)
+    return seen
+
+
+def _recorded(scene, starts, folder, units, frame_rate, crop):
+    import numpy as np
+
+    from pliant.inverse.unknowns import UnknownSet, make_unknown
+    from pliant.observe.crop import crop_to_body
+    from pliant.observe.files import load_observations
+
+    seen = load_observations(folder, units=units, frame_rate=frame_rate, scene=scene)
+    if crop is None:
+        nodes = scene.body.nodes
+        crop = CROP * float(np.linalg.norm(nodes.max(axis=0) - nodes.min(axis=0)))
+    if crop == 0.0:
+        return seen
+    unknowns = UnknownSet(tuple(make_unknown(n, v, scene) for n, v in starts.items()))
+    return crop_to_body(seen, unknowns.apply(scene, unknowns.start()), crop)
+
+
+def _stated_truth(folder: Path) -> dict[str, Any]:
+    from pliant.app.fit_values import TRUTH
+    from pliant.core.files import read_json
+
+    path = folder / TRUTH
+    found = read_json(path) if path.is_file() else {}
+    if not isinstance(found, dict):
+        raise BadInput(f"{path}: must hold names and numbers; remove it.")
+    return found
+
+
+def result_lines(result: dict[str, Any]) -> list[str]:
+    """The table, the advice and where the files are."""
+    from pliant.app.report import table_rows
+
+    rows = table_rows(result)
+    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
+    lines = [
+        "  ".join(
+            cell.ljust(w) if c == 0 else cell.rjust(w)
+            for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+    lines += [f"- {line}" for line in result["advice"]]
+    ended = "" if result["converged"] else ", not converged"
+    lines.append(
+        f"{result['iterations']} iterations in {result['seconds']:.1f} s{ended}; "
+        f"residuals {result['rms']:.3g} m, noise {result['noise']:.3g} m"
+    )
+    if "report" in result:
+        lines.append(f"report: {result['report']}")
+    return lines

@@ -1,0 +1,121 @@
+"""The values of a scene that may be unknown: read from it, given on the command line, labelled."""
+
+from typing import Any
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+from pliant.dynamics.obstacles import Plane
+from pliant.dynamics.scene import Scene
+from pliant.inverse.unknowns import make_unknown
+
+TRUTH = "truth.json"
+"""What a simulated recording was made with; lies beside it, and only tables show it."""
+
+DEFAULT_UNKNOWNS = ("youngs_modulus", "poisson_ratio")
+
+AWAY = {"poisson_ratio": lambda value: value + 0.02}
+"""How far from the truth a fit of a filmed scene starts: 0.02 here, ten percent elsewhere."""
+
+Values = dict[str, Any]
+
+
+def scene_values(scene: Scene) -> Values:
+    """Name: number, or list, of everything that may be unknown and is uniform in this scene."""
+    m = scene.material
+    plane = next((o for o in scene.obstacles if isinstance(o, Plane)), None)
+    found: Values = {
+        "youngs_modulus": m.youngs_modulus,
+        "poisson_ratio": m.poisson_ratio,
+        "density": m.density,
+        "mass_damping": m.mass_damping,
+        "stiffness_damping": m.stiffness_damping,
+        "gravity": list(scene.gravity),
+        "initial_velocity": list(scene.initial_velocity),
+        "initial_spin": list(scene.initial_spin),
+        "contact_stiffness": scene.contact.stiffness,
+    }
+    if plane is not None:
+        found |= {"ground_normal": list(plane.normal), "ground_offset": plane.offset}
+    return {
+        name: [float(c) for c in value] if isinstance(value, list) else float(value)
+        for name, value in found.items()
+        if value is not None and (isinstance(value, list) or np.ndim(value) == 0)
+    }
+
+
+def parse_unknowns(given: list[str], scene: Scene, *, away: bool) -> Values:
+    """Starts by name of --unknown options such as youngs_modulus=2200 or gravity=0,-9.8,0.
+
+    Without options: Young's modulus and Poisson's ratio. Without a value: the scene's own, moved
+    off it if `away` (the scene is its own truth).
+    """
+    own = scene_values(scene)
+    starts: Values = {}
+    for option in given or DEFAULT_UNKNOWNS:
+        name, _, text = (part.strip() for part in option.partition("="))
+        if name in starts:
+            raise BadInput(f"--unknown {name} is given twice.")
+        make_unknown(name, own.get(name, 1.0), scene)  # an unknown name is refused here
+        if text:
+            starts[name] = _numbers(name, text)
+        elif name in own:
+            starts[name] = AWAY.get(name, lambda v: 1.1 * v)(own[name]) if (
+                away and np.ndim(own[name]) == 0
+            ) else own[name]
+        else:
+            raise BadInput(f"--unknown {name} needs a start: {name}=VALUE.")
+        make_unknown(name, starts[name], scene)
+    return starts
+
+
+def _numbers(name: str, text: str) -> float | list[float]:
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or not np.isfinite(numbers).all():
+        raise BadInput(f"--unknown {name}={text}: expected a number, or numbers with commas.")
+    wanted = 3 if name in ("gravity", "ground_normal", "initial_velocity", "initial_spin") else 1
+    if len(numbers) != wanted:
+        raise BadInput(f"--unknown {name} takes {wanted} number(s), not {len(numbers)}.")
+    return numbers[0] if wanted == 1 else numbers
+
+
+def labelled(starts: Values, values: Values, scene: Scene) -> dict[str, float]:
+    """Label: number of some values, in the coordinates of unknowns that start at `starts`."""
+    out: dict[str, float] = {}
+    for name, start in starts.items():
+        if name not in values:
+            continue
+        member = make_unknown(name, start, scene)
+        value = np.atleast_1d(np.asarray(values[name], float))
+        if name in ("gravity", "initial_velocity"):
+            value = value[: scene.dim]
+        if name not in ("ground_normal",) and len(value) != member.size:
+            continue
+        try:
+            numbers = member.value(member.coordinates(value))
+        except BadInput:
+            continue  # a truth of zero has no logarithm: nothing to compare with
+        out |= dict(zip(member.labels, (float(x) for x in numbers), strict=True))
+    return out
+
+
+def unlabelled(starts: Values, numbers: dict[str, float], scene: Scene) -> Values:
+    """Start values by name from numbers by label, as a history line holds them."""
+    out: Values = {}
+    for name, start in starts.items():
+        member = make_unknown(name, start, scene)
+        try:
+            value = np.array([float(numbers[label]) for label in member.labels])
+        except (KeyError, TypeError, ValueError):
+            return starts
+        normal = getattr(member, "normal", None)
+        if normal is not None:
+            out[name] = [float(c) for c in normal(value)]
+        else:
+            out[name] = float(value[0]) if len(value) == 1 else [float(c) for c in value]
+    return out
+
+
