@@ -35,7 +35,7 @@ class Beam:
         pad = [0.0] * (self.dim - 2)
         self.along, self.across = np.array([c, s, *pad]), np.array([-s, c, *pad])
         # off the lattice, so that nothing of the turned beam is special
-        self.root = h * np.array([0.3, 0.17, 0.0][: self.dim]) * (self.angle != 0.0)
+        self.root = h * np.array([0.3, 0.17, 0.5][: self.dim]) * (self.angle != 0.0)
         shape = pl.shapes.box(
             center=(self.slender / 2, 0, 0)[: self.dim], size=(self.slender, 1, 1)[: self.dim]
         )

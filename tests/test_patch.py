@@ -61,9 +61,8 @@ def test_tetrahedra_with_distorted_inner_nodes():
     for i in range(3):
         for j in range(3):
             for k in range(3):
-                corner = [
-                    ((i + a) * 4 + j + b) * 4 + k + c for a in (0, 1) for b in (0, 1) for c in (0, 1)
-                ]
+                bits = [(a, b, c) for a in (0, 1) for b in (0, 1) for c in (0, 1)]
+                corner = [((i + a) * 4 + j + b) * 4 + k + c for a, b, c in bits]
                 for p in ((0, 1, 3, 7), (0, 3, 2, 7), (0, 2, 6, 7), (0, 6, 4, 7), (0, 4, 5, 7),
                           (0, 5, 1, 7)):  # fmt: skip
                     cells.append([corner[q] for q in p])

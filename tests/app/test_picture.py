@@ -85,7 +85,7 @@ def test_two_dimensions():
 
 def test_infinite_positions_are_refused(scene):
     with pytest.raises(pl.BadInput, match="not finite"):
-        render(scene, scene.body.nodes * np.inf)
+        render(scene, scene.body.nodes + np.inf)
 
 
 def test_files_open(scene, tmp_path):

@@ -101,12 +101,19 @@ def test_paths_are_relative_to_the_scene_file(tmp_path, monkeypatch):
     assert len(load_scene(tmp_path / "below" / "s.toml").body.nodes) == len(scene.body.nodes)
 
 
-def test_a_scene_without_a_description_says_so(tmp_path):
+def test_a_scene_made_in_python_is_saved_too(tmp_path):
     body = pl.GridBody(pl.shapes.sphere(radius=0.5), spacing=0.25)
-    if getattr(body, "origin_of", None):
-        pytest.skip("bodies remember their shapes now")
+    scene = pl.Scene(body, material=pl.Material(youngs_modulus=77.0))
+    scene.save(tmp_path / "s.toml")
+    again = load_scene(tmp_path / "s.toml")
+    assert np.array_equal(again.body.nodes, body.nodes)
+    assert again.material.youngs_modulus == 77.0
+
+
+def test_a_body_of_bare_arrays_says_that_it_cannot_be_saved(tmp_path):
+    nodes = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]])
     with pytest.raises(pl.BadInput, match="not built from a description"):
-        pl.Scene(body).save(tmp_path / "s.toml")
+        pl.Scene(pl.TetBody((nodes, [[0, 1, 2, 3]]))).save(tmp_path / "s.toml")
     assert not list(tmp_path.iterdir())
 
 

@@ -6,7 +6,16 @@ from typing import Annotated
 import typer
 
 import pliant
-from pliant.app.commands import bench, demo, modes, scenes, simulate, static
+from pliant.app.commands import (
+    bench,
+    demo,
+    modes,
+    observe,
+    reconstruct,
+    scenes,
+    simulate,
+    static,
+)
 from pliant.app.console import BAD_INPUT
 
 app = typer.Typer(
@@ -18,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for module in (demo, scenes, simulate, static, modes, bench):
+for module in (demo, scenes, simulate, static, modes, observe, reconstruct, bench):
     module.register(app)
 
 

@@ -192,10 +192,14 @@ class FitDirectory:
 
 @dataclass(frozen=True)
 class FitRun:
-    """A finished fit: history holds all steps, those before an interruption included."""
+    """A finished fit: history holds all steps, those before an interruption included.
+
+    original: the start values asked for; starts: those of the last part, if it was interrupted.
+    """
 
     scene: Scene
     seen: Observations
+    original: Values
     starts: Values
     truth: dict[str, float]
     fit: Fit
@@ -274,7 +278,7 @@ def run_fit(
     )
     known = labelled(resumed, truth or {}, scene)
     result = fit_result(scene, seen, fit, known, directory)
-    return FitRun(scene, seen, resumed, known, fit, result, cost)
+    return FitRun(scene, seen, starts, resumed, known, fit, result, cost)
 
 
 def fit_result(

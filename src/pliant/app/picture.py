@@ -386,11 +386,13 @@ def save_gif(path: str | Path, frames: Sequence[np.ndarray], *, seconds: float =
 def _palette(frames: Sequence[np.ndarray]) -> Any:
     """256 colours for all frames: one palette, or the background flickers.
 
-    Every colour counts once, however many pixels have it; by pixels, the floor would take them all
-    and leave the body in bands.
+    Half the vote goes to the pixels and half to the distinct colours: by pixels alone, floor and
+    sky would take all and leave the body in bands; by colours alone, it would be the reverse.
     """
     from PIL import Image
 
     chosen = np.concatenate([f[::2, ::2].reshape(-1, 3) for f in frames[:: len(frames) // 8 + 1]])
     colours = np.unique(chosen // 3 * 3, axis=0)
-    return Image.fromarray(colours[None]).quantize(256, method=Image.Quantize.MEDIANCUT)
+    pixels = chosen[:: max(1, len(chosen) // len(colours))]
+    votes = np.concatenate([colours, pixels])[None]
+    return Image.fromarray(votes).quantize(256, method=Image.Quantize.MEDIANCUT)

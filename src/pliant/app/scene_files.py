@@ -404,8 +404,9 @@ def _origin(scene: Scene) -> dict[str, Any]:
     origin = scene.source or getattr(scene.body, "origin_of", None)
     if not origin or "body" not in origin:
         raise BadInput(
-            "This scene was not built from a description, and a body does not remember its shape: "
-            "build it with build_scene or load_scene to be able to save it."
+            "This scene was not built from a description, and its body knows no shape: name the "
+            'mesh in the description, as body = {kind = "tets", file = "mesh.vtu"}, and use '
+            "build_scene."
         )
     return origin
 

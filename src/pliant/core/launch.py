@@ -1,4 +1,4 @@
-"""The one way kernels are launched: split over CPU threads, recorded when they repeat, as is on CUDA.
+"""The one way kernels are launched: split over CPU threads, recorded when repeated, as is on CUDA.
 
 Convention: the first argument of every kernel is `first: wp.int32`, the index its range starts at;
 its item is `first + wp.tid()`. A kernel writes only to its own item, so the result does not depend

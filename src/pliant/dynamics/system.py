@@ -294,24 +294,17 @@ class System:
         return out
 
     def _start_value(self, state: State) -> wp.array:
-        """First guess of x: what leads to the predicted displacement (seed 000, eq. 4.4.18)."""
+        """First guess of x; held components get the value they must have."""
         scheme = self.scene.integrator
         x = self._x
-        w = scheme.next_u
-        if w[0] != 0.0:
-            base = self._combined(w[1:], state)
-            combine(x, (1.0 / w[0], self.predicted), (-1.0 / w[0], base))
-        else:
-            wp.copy(x, state.a)
+        combine(x, *zip(scheme.first_guess, state.fields(), strict=True))
         if self.boundary.held:
+            w = scheme.next_u
             given = self.boundary.prescribed(state.t + scheme.dt)
             base = self._combined(w[1:], state).numpy()
             value = x.numpy()
             held = self.boundary.free == 0.0
-            if w[0] != 0.0:
-                value[held] = ((given - base) / w[0])[held]
-            else:
-                value[held] = 0.0
+            value[held] = ((given - base) / w[0])[held] if w[0] != 0.0 else 0.0
             x.assign(value)
         return x
 

@@ -11,14 +11,15 @@ from pliant.fem.cells import GRID
 from pliant.fem.embedding import Embedding, Surface
 from pliant.fem.ghost import GhostPenalty
 from pliant.fem.pattern import Pattern
+from pliant.geometry.shape import Shape
 
 
 @dataclass(frozen=True, eq=False)
 class Body:
     """Nodes, cells and the geometry of each cell; built by GridBody or TetBody.
 
-    nodes: (nodes, dim) [m]; cells: (cells, k) node indices, k = 8 or 4 on grids (x fastest), dim + 1
-    for simplices. geometry_table[geometry_row[c]] describes cell c (see fem.cells).
+    nodes: (nodes, dim) [m]; cells: (cells, k) node indices, k = 8 or 4 on grids (x fastest) and
+    dim + 1 for simplices. geometry_table[geometry_row[c]] describes cell c (see fem.cells).
     node_volumes: (cells, k) integrals of the shape functions over the filled part.
     """
 
@@ -34,6 +35,19 @@ class Body:
     spacing: float
     ghost: GhostPenalty | None = None
     lattice: np.ndarray | None = None
+    shape: Shape | None = None
+    requested_size: float | None = None
+
+    @property
+    def origin_of(self) -> dict | None:
+        """Plain values that say how the body was made, for scene files; None for bare arrays."""
+        if self.shape is None:
+            return None
+        size = "spacing" if self.is_grid else "edge_length"
+        body: dict = {"kind": "grid" if self.is_grid else "tets"}
+        if self.requested_size is not None:
+            body[size] = self.requested_size
+        return {"shape": self.shape.to_dict(), "body": body}
 
     @property
     def dim(self) -> int:

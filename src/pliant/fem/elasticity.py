@@ -4,8 +4,8 @@ The force on node a of a cell with rotation R is, for a field w and a number s,
 
     f_a = R g_a,   g_a = sum_b K_ab y_b,   y_b = R^T w_b + s (R^T X_b - X_b).
 
-With w = s u it is s times the corotated force K (R^T (X + u) - X) rotated back (seed 000, eq. 2.7.1);
-with R = I it is K w. Every integrator needs only this form (see dynamics.integrators), so its
+With w = s u it is s times the corotated force K (R^T (X + u) - X) rotated back (seed 000, eq.
+2.7.1); with R = I it is K w. Every integrator needs only this form (see dynamics.integrators), so its
 tangent and adjoint are all the derivatives of elasticity there are.
 
 Cell kernels write to their own cell, node kernels gather: no atomics, the same bits every time.
@@ -27,7 +27,7 @@ from pliant.fem.cells import GRID, gradient_products, mean_gradient
 from pliant.fem.polar import rotation, rotation_adjoint, rotation_derivative
 
 HEAVY = 500
-"""Cells or nodes per thread from which the kernels here are worth splitting (a microsecond each)."""
+"""Cells or nodes per thread from which these kernels are worth splitting (a microsecond each)."""
 
 
 @wp.struct

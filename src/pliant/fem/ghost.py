@@ -34,7 +34,7 @@ class GhostPenalty:
 def face_counts(cut: np.ndarray, cell_of: np.ndarray, cell_lattice: np.ndarray, dim: int):
     """Faces to stabilise: pairs of active cells that share a face, at least one of them cut.
 
-    cell_of: dense array lattice position -> cell or -1. Yields (axis, cell index of the upper side).
+    cell_of: dense array lattice position -> cell or -1. Yields (axis, cells on the upper side).
     """
     for axis in range(dim):
         below = cell_lattice.copy()

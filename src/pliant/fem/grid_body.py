@@ -87,6 +87,8 @@ def GridBody(
         spacing=h,
         ghost=ghost,
         lattice=lattice + first,
+        shape=shape,
+        requested_size=spacing,
     )
 
 

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -99,7 +100,8 @@ def TetBody(source: Any, edge_length: float | None = None) -> Body:
     nodes, cells = _used(nodes, cells)
     if made:
         nodes, cells = _renumbered(nodes, cells)
-    return _body(nodes, cells, name)
+    shape = source if isinstance(source, Shape) else None
+    return replace(_body(nodes, cells, name), shape=shape, requested_size=edge_length)
 
 
 def _body(nodes: np.ndarray, cells: np.ndarray, name: str) -> Body:

@@ -1,7 +1,7 @@
 """Costs: how far a simulated surface is from what was seen, with its derivative.
 
-Every cost reduces a frame to residuals r_i and their derivative by the surface points, three corners
-each, so that optimisers need not know which cost it is. A new cost is a new function here.
+Every cost reduces a frame to residuals r_i and their derivative by the surface points, three
+corners each, so that optimisers need not know which cost it is. A new cost is a new function here.
 """
 
 from dataclasses import dataclass

@@ -121,7 +121,8 @@ class _LevenbergMarquardt:
 
     def _step(self, e: Evaluation, loss: Loss, horizon: int):
         """One accepted step: (q, evaluation, length in standard deviations), or (None, e, 0)."""
-        assert e.hessian is not None and e.gradient is not None
+        assert e.hessian is not None
+        assert e.gradient is not None
         H, g = e.hessian, e.gradient
         scaling = np.maximum(np.diag(H), 1e-12 * max(np.diag(H).max(), 1e-300))
         for _ in range(8):
@@ -137,7 +138,7 @@ class _LevenbergMarquardt:
                 self.damping = max(self.damping, 1e-2) * 10.0
                 continue
             self.iterations += 1
-            # within a standard deviation the model is better than a cost with pixels coming and going
+            # within a standard deviation the model beats a cost with pixels coming and going
             if trial.rise <= 1e-12 * e.cost or length < 1.0:
                 self.damping = max(self.damping / 10.0, 1e-9)
                 return trial.q, trial, length

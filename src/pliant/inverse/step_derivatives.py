@@ -81,14 +81,8 @@ class StepDerivatives:
         ]
 
     def _start(self, scheme, change: State) -> wp.array:
-        """First guess of dx, from the predicted change as in the step itself."""
-        x = wp.empty_like(change.u)
-        w = scheme.next_u
-        if w[0] == 0.0:
-            wp.copy(x, change.a)
-        else:
-            weights = [(p - c) / w[0] for p, c in zip(scheme.predictor, w[1:], strict=True)]
-            combine(x, *zip(weights, change.fields(), strict=True))
+        """First guess of dx, as in the step itself."""
+        x = self._mix(scheme.first_guess, change.fields())
         keep_free(x, self.system.matrix.free)
         return x
 

@@ -1,0 +1,81 @@
+"""Point clouds in the renderer's light: each point a small octahedron, with or without a surface."""
+
+import numpy as np
+import warp as wp
+
+from pliant.app.picture import SAMPLES, Studio
+from pliant.app.raycast import draw
+from pliant.core.errors import BadInput
+from pliant.core.launch import launch, to_device, zeros
+
+_CORNERS = np.array(
+    [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=float
+)
+_FACES = np.array(
+    [[0, 2, 4], [2, 1, 4], [1, 3, 4], [3, 0, 4], [2, 0, 5], [1, 2, 5], [3, 1, 5], [0, 3, 5]]
+)
+
+
+def cloud_picture(
+    studio: Studio,
+    points: np.ndarray,
+    colours: np.ndarray,
+    *,
+    radius: float,
+    nodes: np.ndarray | None = None,
+    surface_colour: tuple[float, float, float] = (0.80, 0.81, 0.83),
+) -> np.ndarray:
+    """A picture (height, width, 3) uint8 of points (p, 3) in sRGB colours (p, 3).
+
+    radius [m] of the points. nodes: the body's, to show its surface beneath them in one colour.
+    """
+    if studio.scene.dim != 3:
+        raise BadInput("Only point clouds in three dimensions are drawn.")
+    corners = (points[:, None, :] + radius * _CORNERS).reshape(-1, 3)
+    faces = (6 * np.arange(len(points))[:, None, None] + _FACES).reshape(-1, 3)
+    # dots are lit as if round: each corner's normal is its own direction
+    normals = np.tile(_CORNERS[_FACES].reshape(-1, 3), (len(points), 1))
+    shade = np.repeat(colours, 6, axis=0)
+    if nodes is not None:
+        surface = studio.scene.body.surface
+        position = surface.positions(nodes)
+        own = _point_normals(position, surface.facets)
+        faces = np.concatenate([faces, surface.facets + len(corners)])
+        normals = np.concatenate([normals, own[surface.facets].reshape(-1, 3)])
+        corners = np.concatenate([corners, position])
+        shade = np.concatenate([shade, np.tile(surface_colour, (len(position), 1))])
+    if not len(faces):  # a mesh needs a triangle; this one lies below the floor's horizon
+        corners, faces = np.full((3, 3), -1e6), np.array([[0, 1, 2]])
+        normals, shade = np.ones((3, 3)), np.ones((3, 3))
+    return _drawn(studio, corners, faces, normals, shade)
+
+
+def _point_normals(position: np.ndarray, facets: np.ndarray) -> np.ndarray:
+    corner = position[facets]
+    cross = np.cross(corner[:, 1] - corner[:, 0], corner[:, 2] - corner[:, 0])
+    total = np.stack(
+        [
+            np.bincount(facets.reshape(-1), np.repeat(cross[:, d], 3), minlength=len(position))
+            for d in range(3)
+        ],
+        axis=1,
+    )
+    return total / np.maximum(np.linalg.norm(total, axis=1), 1e-300)[:, None]
+
+
+def _drawn(studio: Studio, corners, faces, normals, shade) -> np.ndarray:
+    mesh = wp.Mesh(
+        points=to_device(corners.astype(np.float32), wp.vec3f),
+        indices=to_device(faces.astype(np.int32).reshape(-1), wp.int32),
+    )
+    lit = to_device(normals.astype(np.float32), wp.vec3f)
+    linear = np.where(shade <= 0.04045, shade / 12.92, ((shade + 0.055) / 1.055) ** 2.4)
+    colour = to_device(linear.astype(np.float32), wp.vec3f)
+    count = studio.width * studio.height
+    out = zeros(count, wp.vec3f)
+    where = to_device(np.arange(count, dtype=np.int32), wp.int32)
+    view, stage = studio._view, studio._stage
+    launch(draw, count, [where, SAMPLES, mesh.id, view, stage, lit, colour, out], grain=2000)
+    c = np.clip(out.numpy().reshape(studio.height, studio.width, 3), 0.0, 1.0)
+    c = np.where(c <= 0.0031308, 12.92 * c, 1.055 * c ** (1.0 / 2.4) - 0.055)
+    return (255.0 * c + 0.5).astype(np.uint8)

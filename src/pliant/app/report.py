@@ -1,0 +1,376 @@
+"""The report of a fit: one HTML page that needs nothing else, and its pictures as PNG files."""
+
+import base64
+import html
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pliant.app import report_figures as figures
+from pliant.app.cloud_picture import cloud_picture
+from pliant.app.fits import FIGURES, REPORT, FitRun
+from pliant.app.picture import Studio, save_png
+from pliant.app.progress import progress
+from pliant.core.files import write_text
+from pliant.dynamics.scene import Scene
+from pliant.dynamics.simulate import simulate
+from pliant.dynamics.trajectory import Trajectory
+from pliant.inverse.losses import Loss
+from pliant.inverse.problem import Problem
+from pliant.inverse.unknowns import UnknownSet, make_unknown
+
+MOMENTS = 4
+"""Times at which the motion is shown."""
+
+MAPS = 5
+"""Cameras whose residuals are shown."""
+
+DOT = 0.16
+"""Radius of a drawn point, in cells."""
+
+
+def table_rows(result: dict[str, Any]) -> list[list[str]]:
+    """Head and rows of the table of values, as text; without truth where none is known."""
+    unknowns = result["unknowns"]
+    known = any(u["truth"] is not None for u in unknowns.values())
+    rows = [["unknown", *(["truth"] if known else []), "start", "value", "sigma"]]
+    if known:
+        rows[0].append("off by")
+    for label, u in unknowns.items():
+        row = [label]
+        if known:
+            row.append(_number(u["truth"]))
+        row += [_number(u["start"]), _number(u["value"]), _number(u["sigma"], 2)]
+        if known:
+            row.append(_error(u))
+        rows.append(row)
+    return rows
+
+
+def _number(value: float | None, digits: int = 5) -> str:
+    return "" if value is None else f"{value:.{digits}g}"
+
+
+def _error(u: dict[str, Any]) -> str:
+    """The error in percent of the truth; of a truth of zero, as it is."""
+    if u["truth"] is None or u["value"] is None:
+        return ""
+    error = u["value"] - u["truth"]
+    return f"{100.0 * error / abs(u['truth']):+.2f} %" if u["truth"] else f"{error:+.2g}"
+
+
+# --- what the pictures show
+
+
+class Evidence:
+    """The motions at the start and at the fit, and the residuals of both."""
+
+    def __init__(self, run: FitRun):
+        self.run = run
+        starts = {n: run.starts[n] for n in run.starts}
+        members = tuple(make_unknown(n, v, run.scene) for n, v in starts.items())
+        self._problem = Problem(run.scene, run.seen, UnknownSet(members), cost=run.cost)
+        self.cost = self._problem.cost_name
+        self.sigma = max(run.fit.noise, 1e-6 * run.scene.body.spacing)
+        self._loss = Loss(self.sigma)
+        steps = self._problem.last_step
+        with progress("simulating for the report", 2 * steps) as shown:
+            self.start = _motion(run.scene_at(run.original), steps, shown, 0)
+            self.fitted = _motion(run.scene_at(run.values), steps, shown, steps)
+        self.frames = [k for k, f in enumerate(run.seen.frames) if len(f)]
+
+    def displacement(self, motion: Trajectory, frame: int) -> np.ndarray:
+        """Displacement (nodes, 3) at a frame's time, between the steps if need be."""
+        x = self.run.seen.frames[frame].time / self.run.scene.dt
+        k = min(int(np.floor(x + 1e-9)), motion.steps)
+        share = x - k
+        if share < 1e-6 or k >= motion.steps:
+            return motion.displacements[k]
+        return (1.0 - share) * motion.displacements[k] + share * motion.displacements[k + 1]
+
+    def nodes(self, motion: Trajectory, frame: int) -> np.ndarray:
+        """Node positions at a frame's time."""
+        return self.run.scene.body.nodes + self.displacement(motion, frame)
+
+    def residuals(self, motion: Trajectory, frame: int) -> np.ndarray:
+        """(p,) [m], NaN for points that did not count."""
+        res = self._problem.residuals(frame, self.displacement(motion, frame), self._loss)
+        return np.where(res.usable, res.r, np.nan)
+
+    def moments(self) -> list[int]:
+        """Frames spread over the recording."""
+        count = min(MOMENTS, len(self.frames))
+        at = np.linspace(0, len(self.frames) - 1, count + 1)[1:] if count < len(self.frames) else (
+            np.arange(count)
+        )
+        return [self.frames[round(float(i))] for i in at]
+
+
+def _motion(scene: Scene, steps: int, shown: Any, done: int) -> Trajectory:
+    return simulate(scene, steps, progress=lambda step, _: shown.reach(done + step))
+
+
+# --- the figures
+
+
+def write_report(run: FitRun, folder: Path, *, showcase: bool = False) -> Path:
+    """Write report.html and figures/*.png; with `showcase` also demo.png. Returns the page."""
+    place = folder / FIGURES
+    place.mkdir(parents=True, exist_ok=True)
+    evidence = Evidence(run)
+    made: list[tuple[str, str, str]] = []  # file, heading, text
+
+    def keep(name: str, figure: Any, heading: str, text: str) -> None:
+        figures.save(figure, place / f"{name}.png")
+        made.append((name, heading, text))
+
+    jobs = [_over_time, _residuals, _convergence, _uncertainty, _statistics]
+    with progress("drawing the report", len(jobs)) as shown:
+        for k, job in enumerate(jobs):
+            for item in job(evidence):
+                keep(*item)
+            shown.reach(k + 1)
+    if showcase:
+        save_png(folder / "demo.png", figures.pixels(_showcase(evidence)))
+    page = folder / REPORT
+    write_text(page, _page(run, [(place / f"{n}.png", h, t) for n, h, t in made]))
+    return page
+
+
+def _studio(evidence: Evidence, width: int, height: int) -> Studio:
+    scene = evidence.run.scene
+    motion = [evidence.nodes(evidence.fitted, k) for k in evidence.frames]
+    return Studio(scene, motion, width=width, height=height)
+
+
+def _camera_colours(frame: Any) -> np.ndarray:
+    """A colour per camera; without cameras one for all."""
+    import matplotlib
+
+    if not frame.organised:
+        return np.tile([0.16, 0.39, 0.71], (len(frame), 1))
+    count = int(frame.camera.max()) + 1
+    wheel = matplotlib.colormaps["Spectral"](np.linspace(0.0, 1.0, max(count, 2)))[:, :3]
+    return wheel[frame.camera]
+
+
+def _over_time(e: Evidence):
+    run = e.run
+    moments = e.moments()
+    studio = _studio(e, 460, 400)
+    radius = DOT * run.scene.body.spacing
+    seen, fitted, off = [], [], []
+    for k in moments:
+        frame = run.seen.frames[k]
+        seen.append(cloud_picture(studio, frame.points, _camera_colours(frame), radius=radius))
+        nodes = e.nodes(e.fitted, k)
+        r = np.nan_to_num(e.residuals(e.fitted, k))
+        colours = figures.residual_colours(r, 3.0 * e.sigma)
+        fitted.append(studio.picture(nodes))
+        off.append(cloud_picture(studio, frame.points, colours, radius=radius, nodes=nodes))
+    titles = [f"t = {run.seen.frames[k].time:.2f} s" for k in moments]
+    rows = [("filmed points", seen), ("recovered surface", fitted), ("both", off)]
+    yield (
+        "motion", figures.pictures(rows, titles), "What was seen and what was recovered",
+        "Above, the points the cameras saw, one colour for each camera; in the middle, the motion "
+        "simulated with the recovered values, coloured by displacement; below, the points over that "
+        "surface, red where it lies behind them and blue where it lies before them, by up to three "
+        "standard deviations of the noise.",
+    )  # fmt: skip
+
+
+def _residuals(e: Evidence):
+    run = e.run
+    # the frame in which the start is worst off tells most
+    rms = [np.sqrt(np.nanmean(e.residuals(e.start, k) ** 2)) for k in e.frames]
+    k = e.frames[int(np.nanargmax(rms))]
+    frame = run.seen.frames[k]
+    both = [("at the start", e.residuals(e.start, k)), ("recovered", e.residuals(e.fitted, k))]
+    when = f"t = {frame.time:.2f} s"
+    if frame.organised:
+        busy = np.bincount(frame.camera, minlength=len(run.seen.cameras))
+        cameras = sorted(np.argsort(-busy)[: min(MAPS, int((busy > 0).sum()))].tolist())
+        rows = [(name, [_image(run, frame, r, c) for c in cameras]) for name, r in both]
+        figure = figures.residual_maps(rows, [f"camera {c}" for c in cameras], 3.0 * e.sigma)
+        text = (
+            f"Predicted minus observed depth, pixel by pixel, at {when}, when the start was worst. "
+            "What the fit leaves should look like noise, without the body's shape in it."
+        )
+    else:
+        studio = _studio(e, 560, 460)
+        radius = DOT * run.scene.body.spacing
+        images = [
+            cloud_picture(
+                studio, frame.points,
+                figures.residual_colours(np.nan_to_num(r), 3.0 * e.sigma), radius=radius,
+            )
+            for _, r in both
+        ]  # fmt: skip
+        figure = figures.pictures([(when, images)], [name for name, _ in both])
+        text = (
+            f"Signed distance of the points from the surface at {when}, red outside and blue inside, "
+            "by up to three standard deviations. What the fit leaves should look like noise."
+        )
+    yield "residuals", figure, "Residuals", text
+
+
+def _image(run: FitRun, frame: Any, r: np.ndarray, camera: int) -> np.ndarray:
+    c = run.seen.cameras[camera]
+    image = np.full(c.pixel_count, np.nan)
+    own = frame.camera == camera
+    image[frame.pixel[own]] = r[own]
+    return image.reshape(c.height, c.width)
+
+
+def _courses(run: FitRun) -> list[figures.Course]:
+    fit = run.fit
+    return [
+        figures.Course(
+            label, [s.values[label] for s in fit.history], fit.sigma.get(label, math.nan),
+            run.truth.get(label),
+        )
+        for label in fit.labels[:8]
+    ]  # fmt: skip
+
+
+def _convergence(e: Evidence):
+    history = e.run.fit.history
+    iterations = [s.iteration for s in history]
+    figure = figures.convergence(
+        iterations, [s.rms for s in history], e.run.fit.noise, _courses(e.run)
+    )
+    yield (
+        "convergence", figure, "Convergence",
+        "The residuals and the values after each step of the optimiser. The band is two standard "
+        "deviations about the last value.",
+    )  # fmt: skip
+
+
+def _uncertainty(e: Evidence):
+    fit = e.run.fit
+    count = len(fit.labels)
+    if not 2 <= count <= 6 or fit.covariance.shape != (count, count):
+        return
+    values = np.array([fit.values[label] for label in fit.labels])
+    if not (np.isfinite(fit.covariance).all() and np.isfinite(values).all()):
+        return
+    figure = figures.ellipses(fit.labels, values, fit.covariance, e.run.truth)
+    yield (
+        "ellipses", figure, "How sure it is",
+        "Ellipses of one, two and three standard deviations from the curvature of the cost and the "
+        "noise found. A long, tilted one means that the data see mostly a combination of the two.",
+    )  # fmt: skip
+
+
+def _statistics(e: Evidence):
+    run = e.run
+    parts = [e.residuals(e.fitted, k) for k in e.frames]
+    rms = np.array([np.sqrt(np.nanmean(r**2)) if np.isfinite(r).any() else 0.0 for r in parts])
+    r = np.concatenate(parts)
+    times = np.array([run.seen.frames[k].time for k in e.frames])
+    figure = figures.residual_statistics(r[np.isfinite(r)], run.fit.noise, times, rms)
+    yield (
+        "statistics", figure, "Is what is left noise?",
+        "Left, all residuals of the fit against a normal distribution; right, their size over time "
+        "and the noise (dashed). A rise would mean that the model goes wrong with time.",
+    )  # fmt: skip
+
+
+def _showcase(e: Evidence) -> Any:
+    run = e.run
+    k = e.moments()[-1]
+    rest = e.nodes(e.fitted, e.frames[0])
+    moved = [np.linalg.norm(e.nodes(e.fitted, f) - rest, axis=1).max() for f in e.frames]
+    k = e.frames[int(np.argmax(moved))]
+    studio = _studio(e, 1000, 800)
+    frame = run.seen.frames[k]
+    radius = DOT * run.scene.body.spacing
+    left = cloud_picture(studio, frame.points, _camera_colours(frame), radius=radius)
+    right = studio.picture(e.nodes(e.fitted, k), time=frame.time)
+    noise = run.fit.noise / run.scene.body.spacing
+    captions = (
+        f"Seen: {len(run.seen.cameras)} depth cameras, noise of {noise:.2g} voxels",
+        "Recovered: the body, simulated",
+    )
+    rows = table_rows(run.result)
+    rows = [rows[0], *([figures.spoken(row[0]), *row[1:]] for row in rows[1:])]
+    footer = (
+        f"{run.result['nodes']:,} nodes, {run.result['steps']} time steps, "
+        f"{run.seen.point_count:,} points; {run.fit.iterations} iterations in "
+        f"{run.fit.seconds:.0f} s"
+    )
+    iterations = [s.iteration for s in run.fit.history]
+    return figures.showcase(left, right, captions, rows, iterations, _courses(run), footer)
+
+
+# --- the page
+
+_STYLE = """
+body { font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif;
+  color: #22272e; background: #fff; max-width: 1080px; margin: 2.5rem auto; padding: 0 1.2rem; }
+h1 { font-size: 1.75rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.6rem 0 .3rem; }
+p { margin: .3rem 0 .8rem; max-width: 46rem; } .faint { color: #6b7480; }
+table { border-collapse: collapse; margin: 1.2rem 0; font-variant-numeric: tabular-nums; }
+th { font-weight: 500; color: #6b7480; text-align: right; border-bottom: 1.5px solid #aab2bb; }
+td { text-align: right; border-bottom: 1px solid #e3e7ec; } th, td { padding: .4rem .9rem; }
+th:first-child, td:first-child { text-align: left; padding-left: 0; }
+td.value { font-weight: 650; } img { width: 100%; height: auto; display: block; }
+ul.advice { background: #fff7ec; border-left: 4px solid #e07b28; padding: .7rem 1rem .7rem 2rem; }
+"""
+
+
+def _page(run: FitRun, made: list[tuple[Path, str, str]]) -> str:
+    r = run.result
+    name = r["title"] or "scene"
+    text = html.escape
+    rows = table_rows(r)
+    head = "".join(f"<th>{text(c)}</th>" for c in rows[0])
+    value_column = rows[0].index("value")
+    body = "".join(
+        "<tr>"
+        + "".join(
+            f'<td class="value">{text(c)}</td>' if i == value_column else f"<td>{text(c)}</td>"
+            for i, c in enumerate([figures.spoken(row[0]), *row[1:]])
+        )
+        + "</tr>"
+        for row in rows[1:]
+    )
+    advice = "".join(f"<li>{text(line)}</li>" for line in r["advice"])
+    ended = "converged" if r["converged"] else "did not converge"
+    sections = "".join(
+        f"<h2>{text(heading)}</h2><p>{text(caption)}</p>"
+        f'<img alt="{text(heading)}" src="data:image/png;base64,'
+        f'{base64.b64encode(path.read_bytes()).decode("ascii")}">'
+        for path, heading, caption in made
+    )
+    timings = [
+        ("fit", f"{r['seconds']:.1f} s in {r['iterations']} iterations, {ended}"),
+        ("a time step", f"{r['forward_ms']:.1f} ms forward, {r['adjoint_ms']:.1f} ms back"),
+        ("body", f"{r['nodes']:,} nodes, {r['cells']:,} cells, {r['steps']} steps"),
+        (
+            "observations",
+            f"{r['points']:,} points in {r['frames']} frames of {r['cameras']} cameras",
+        ),
+        (
+            "residuals",
+            f"{1e3 * (r['rms'] or 0.0):.3g} mm; noise {1e3 * (r['noise'] or 0.0):.3g} mm, that is "
+            f"{(r['noise'] or 0.0) / run.scene.body.spacing:.2g} cells",
+        ),
+    ]
+    facts = "".join(
+        f"<tr><td>{text(k)}</td><td>{text(v)}</td></tr>" for k, v in timings
+    )
+    said = f'<ul class="advice">{advice}</ul>' if advice else (
+        '<p class="faint">The data see all unknowns; nothing to advise.</p>'
+    )
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Pliant: {text(name)}</title><style>{_STYLE}</style></head><body>"
+        f'<h1>{text(name)}: what it is made of</h1><p class="faint">Recovered by Pliant from '
+        f"{r['frames']} frames of {r['cameras']} depth cameras.</p>"
+        f"<table><tr>{head}</tr>{body}</table>{said}{sections}"
+        f"<h2>What it took</h2><table>{facts}</table></body></html>\n"
+    )
