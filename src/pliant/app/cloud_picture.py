@@ -1,4 +1,4 @@
-"""Point clouds in the renderer's light: each point a small octahedron, with or without a surface."""
+"""Point clouds in the renderer's light: each point a small octahedron, a surface beneath them."""
 
 import numpy as np
 import warp as wp

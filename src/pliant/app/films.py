@@ -53,7 +53,7 @@ class Film:
 
 
 def noise_in_metres(text: str, scene: Scene) -> float:
-    """ "0.5voxel" times the body's spacing, or metres."""
+    """Standard deviation [m] of "0.5voxel", in the body's spacing, or of a length."""
     value, in_voxels = _noise_parts(text)
     return value * scene.body.spacing if in_voxels else value
 

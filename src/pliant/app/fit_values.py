@@ -60,9 +60,11 @@ def parse_unknowns(given: list[str], scene: Scene, *, away: bool) -> Values:
         if text:
             starts[name] = _numbers(name, text)
         elif name in own:
-            starts[name] = AWAY.get(name, lambda v: 1.1 * v)(own[name]) if (
-                away and np.ndim(own[name]) == 0
-            ) else own[name]
+            starts[name] = (
+                AWAY.get(name, lambda v: 1.1 * v)(own[name])
+                if (away and np.ndim(own[name]) == 0)
+                else own[name]
+            )
         else:
             raise BadInput(f"--unknown {name} needs a start: {name}=VALUE.")
         make_unknown(name, starts[name], scene)
@@ -117,5 +119,3 @@ def unlabelled(starts: Values, numbers: dict[str, float], scene: Scene) -> Value
         else:
             out[name] = float(value[0]) if len(value) == 1 else [float(c) for c in value]
     return out
-
-

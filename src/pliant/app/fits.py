@@ -175,7 +175,11 @@ class FitDirectory:
                 r = json.loads(text)
                 values = {str(k): float(v) for k, v in r["values"].items()}
                 step = Step(
-                    int(r["iteration"]), int(r["horizon"]), float(r["cost"]), float(r["rms"]), values
+                    int(r["iteration"]),
+                    int(r["horizon"]),
+                    float(r["cost"]),
+                    float(r["rms"]),
+                    values,
                 )
                 lines.append(Line(step, float(r["seconds"])))
             except (ValueError, KeyError, TypeError, AttributeError):
@@ -261,8 +265,8 @@ def run_fit(
             directory.write_result({"status": "interrupted"})
             done = len(directory.history())
             raise Interrupted(
-                f"Interrupted after {done} optimiser steps; they are saved in {directory.path}: run "
-                "the same command again to go on."
+                f"Interrupted after {done} optimiser steps; they are saved in {directory.path}: "
+                "run the same command again to go on."
             ) from None
         except SolverFailure as failure:
             directory.write_result({"status": "failed", "reason": str(failure)})

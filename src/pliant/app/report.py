@@ -27,7 +27,10 @@ MOMENTS = 4
 MAPS = 5
 """Cameras whose residuals are shown."""
 
-DOT = 0.16
+BLUR = 5
+"""Pixels over which residual maps are averaged: noise falls to a fifth, and a bias shows."""
+
+DOT = 0.2
 """Radius of a drawn point, in cells."""
 
 
@@ -37,14 +40,14 @@ def table_rows(result: dict[str, Any]) -> list[list[str]]:
     known = any(u["truth"] is not None for u in unknowns.values())
     rows = [["unknown", *(["truth"] if known else []), "start", "value", "sigma"]]
     if known:
-        rows[0].append("off by")
+        rows[0] += ["off by", "in sigma"]
     for label, u in unknowns.items():
         row = [label]
         if known:
             row.append(_number(u["truth"]))
         row += [_number(u["start"]), _number(u["value"]), _number(u["sigma"], 2)]
         if known:
-            row.append(_error(u))
+            row += [_error(u), _in_sigma(u)]
         rows.append(row)
     return rows
 
@@ -59,6 +62,12 @@ def _error(u: dict[str, Any]) -> str:
         return ""
     error = u["value"] - u["truth"]
     return f"{100.0 * error / abs(u['truth']):+.2f} %" if u["truth"] else f"{error:+.2g}"
+
+
+def _in_sigma(u: dict[str, Any]) -> str:
+    if None in (u["truth"], u["value"], u["sigma"]) or not u["sigma"]:
+        return ""
+    return f"{(u['value'] - u['truth']) / u['sigma']:+.1f}"
 
 
 # --- what the pictures show
@@ -102,8 +111,10 @@ class Evidence:
     def moments(self) -> list[int]:
         """Frames spread over the recording."""
         count = min(MOMENTS, len(self.frames))
-        at = np.linspace(0, len(self.frames) - 1, count + 1)[1:] if count < len(self.frames) else (
-            np.arange(count)
+        at = (
+            np.linspace(0, len(self.frames) - 1, count + 1)[1:]
+            if count < len(self.frames)
+            else (np.arange(count))
         )
         return [self.frames[round(float(i))] for i in at]
 
@@ -152,7 +163,7 @@ def _camera_colours(frame: Any) -> np.ndarray:
     if not frame.organised:
         return np.tile([0.16, 0.39, 0.71], (len(frame), 1))
     count = int(frame.camera.max()) + 1
-    wheel = matplotlib.colormaps["Spectral"](np.linspace(0.0, 1.0, max(count, 2)))[:, :3]
+    wheel = matplotlib.colormaps["turbo"](np.linspace(0.06, 0.94, max(count, 2)))[:, :3]
     return wheel[frame.camera]
 
 
@@ -169,16 +180,25 @@ def _over_time(e: Evidence):
         r = np.nan_to_num(e.residuals(e.fitted, k))
         colours = figures.residual_colours(r, 3.0 * e.sigma)
         fitted.append(studio.picture(nodes))
-        off.append(cloud_picture(studio, frame.points, colours, radius=radius, nodes=nodes))
+        where = _on_surface(run, frame, r)
+        off.append(cloud_picture(studio, where, colours, radius=1.3 * radius, nodes=nodes))
     titles = [f"t = {run.seen.frames[k].time:.2f} s" for k in moments]
-    rows = [("filmed points", seen), ("recovered surface", fitted), ("both", off)]
+    rows = [("filmed points", seen), ("recovered surface", fitted), ("residuals", off)]
     yield (
         "motion", figures.pictures(rows, titles), "What was seen and what was recovered",
         "Above, the points the cameras saw, one colour for each camera; in the middle, the motion "
-        "simulated with the recovered values, coloured by displacement; below, the points over that "
-        "surface, red where it lies behind them and blue where it lies before them, by up to three "
-        "standard deviations of the noise.",
+        "simulated with the recovered values, coloured by displacement; below, that surface with "
+        "the points moved onto it along their rays, red where they were seen before it and blue "
+        "behind it, by up to three standard deviations of the noise.",
     )  # fmt: skip
+
+
+def _on_surface(run: FitRun, frame: Any, r: np.ndarray) -> np.ndarray:
+    """Where the points' rays meet the surface; points without a ray stay where they are."""
+    if not frame.organised:
+        return frame.points
+    eye = np.stack([c.position for c in run.seen.cameras])[frame.camera]
+    return frame.points + (r / frame.depth)[:, None] * (frame.points - eye)
 
 
 def _residuals(e: Evidence):
@@ -191,12 +211,15 @@ def _residuals(e: Evidence):
     when = f"t = {frame.time:.2f} s"
     if frame.organised:
         busy = np.bincount(frame.camera, minlength=len(run.seen.cameras))
-        cameras = sorted(np.argsort(-busy)[: min(MAPS, int((busy > 0).sum()))].tolist())
+        those = np.flatnonzero(busy)
+        chosen = np.unique(np.linspace(0, len(those) - 1, min(MAPS, len(those))).round())
+        cameras = [int(those[int(i)]) for i in chosen]
         rows = [(name, [_image(run, frame, r, c) for c in cameras]) for name, r in both]
-        figure = figures.residual_maps(rows, [f"camera {c}" for c in cameras], 3.0 * e.sigma)
+        figure = figures.residual_maps(rows, [f"camera {c}" for c in cameras], e.sigma)
         text = (
-            f"Predicted minus observed depth, pixel by pixel, at {when}, when the start was worst. "
-            "What the fit leaves should look like noise, without the body's shape in it."
+            f"Predicted minus observed depth at {when}, when the start was worst, each pixel "
+            f"averaged with its neighbours ({BLUR} x {BLUR}) to show through the noise. What the "
+            "fit leaves should be even, without the body's parts in it."
         )
     else:
         studio = _studio(e, 560, 460)
@@ -210,18 +233,36 @@ def _residuals(e: Evidence):
         ]  # fmt: skip
         figure = figures.pictures([(when, images)], [name for name, _ in both])
         text = (
-            f"Signed distance of the points from the surface at {when}, red outside and blue inside, "
-            "by up to three standard deviations. What the fit leaves should look like noise."
+            f"Signed distance of the points from the surface at {when}, red outside and blue "
+            "inside, by up to three standard deviations. What the fit leaves should look even."
         )
     yield "residuals", figure, "Residuals", text
 
 
 def _image(run: FitRun, frame: Any, r: np.ndarray, camera: int) -> np.ndarray:
+    """A camera's residuals as an image, locally averaged, cut to what is seen in the frame."""
+    from scipy.ndimage import uniform_filter
+
     c = run.seen.cameras[camera]
     image = np.full(c.pixel_count, np.nan)
     own = frame.camera == camera
     image[frame.pixel[own]] = r[own]
-    return image.reshape(c.height, c.width)
+    image = image.reshape(c.height, c.width)
+    there = np.isfinite(image)
+    weight = uniform_filter(there.astype(float), BLUR)
+    mean = uniform_filter(np.where(there, image, 0.0), BLUR) / np.maximum(weight, 1e-9)
+    low, high = _window(run, frame)
+    return np.where(there, mean, np.nan)[low[1] : high[1], low[0] : high[0]]
+
+
+def _window(run: FitRun, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+    """First and last column and row that any camera uses, with some room, as a square."""
+    widths = np.array([c.width for c in run.seen.cameras])[frame.camera]
+    at = np.stack([frame.pixel % widths, frame.pixel // widths], axis=1)
+    low, high = at.min(axis=0), at.max(axis=0) + 1
+    half = 0.5 * (high - low).max() * 1.08
+    middle = 0.5 * (low + high)
+    return np.maximum(np.floor(middle - half), 0).astype(int), np.ceil(middle + half).astype(int)
 
 
 def _courses(run: FitRun) -> list[figures.Course]:
@@ -284,22 +325,23 @@ def _showcase(e: Evidence) -> Any:
     rest = e.nodes(e.fitted, e.frames[0])
     moved = [np.linalg.norm(e.nodes(e.fitted, f) - rest, axis=1).max() for f in e.frames]
     k = e.frames[int(np.argmax(moved))]
-    studio = _studio(e, 1000, 800)
+    studio = _studio(e, 1000, 860)
     frame = run.seen.frames[k]
     radius = DOT * run.scene.body.spacing
     left = cloud_picture(studio, frame.points, _camera_colours(frame), radius=radius)
     right = studio.picture(e.nodes(e.fitted, k), time=frame.time)
     noise = run.fit.noise / run.scene.body.spacing
     captions = (
-        f"Seen: {len(run.seen.cameras)} depth cameras, noise of {noise:.2g} voxels",
-        "Recovered: the body, simulated",
+        f"What {len(run.seen.cameras)} depth cameras saw (noise: {noise:.2g} voxels)",
+        "What Pliant recovered",
     )
     rows = table_rows(run.result)
     rows = [rows[0], *([figures.spoken(row[0]), *row[1:]] for row in rows[1:])]
     footer = (
         f"{run.result['nodes']:,} nodes, {run.result['steps']} time steps, "
-        f"{run.seen.point_count:,} points; {run.fit.iterations} iterations in "
-        f"{run.fit.seconds:.0f} s"
+        f"{run.seen.point_count:,} observed points, none of them tracked.\n"
+        f"{run.fit.iterations} iterations in {run.fit.seconds:.0f} s. Band: two standard deviations, "
+        "estimated by the fit."
     )
     iterations = [s.iteration for s in run.fit.history]
     return figures.showcase(left, right, captions, rows, iterations, _courses(run), footer)
@@ -359,11 +401,11 @@ def _page(run: FitRun, made: list[tuple[Path, str, str]]) -> str:
             f"{(r['noise'] or 0.0) / run.scene.body.spacing:.2g} cells",
         ),
     ]
-    facts = "".join(
-        f"<tr><td>{text(k)}</td><td>{text(v)}</td></tr>" for k, v in timings
-    )
-    said = f'<ul class="advice">{advice}</ul>' if advice else (
-        '<p class="faint">The data see all unknowns; nothing to advise.</p>'
+    facts = "".join(f"<tr><td>{text(k)}</td><td>{text(v)}</td></tr>" for k, v in timings)
+    said = (
+        f'<ul class="advice">{advice}</ul>'
+        if advice
+        else ('<p class="faint">The data see all unknowns; nothing to advise.</p>')
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'

@@ -303,27 +303,28 @@ def showcase(
     advice: str,
 ) -> Any:
     """Filmed points, the recovered surface, the table and the values' way to the truth."""
-    width = 12.0
+    width, gap = 12.0, 0.02
     h, w = left.shape[:2]
     top = width / 2.0 * h / w
-    below = 2.95
-    height = top + below
+    below, head = 2.75, 0.5
+    height = head + top + below
     figure = blank(width, height)
     for k, (image, caption) in enumerate(zip((left, right), captions, strict=True)):
-        axes = figure.add_axes((0.5 * k, below / height, 0.5, top / height))
+        start = k * (0.5 + 0.5 * gap)
+        axes = figure.add_axes((start, below / height, 0.5 - 0.5 * gap, top / height))
         axes.imshow(image, interpolation="lanczos", aspect="auto")
         axes.set_axis_off()
-        axes.text(
-            0.03, 0.96, caption, transform=axes.transAxes, fontsize=13.5, color=INK, va="top",
-            fontweight="bold", linespacing=1.35,
+        figure.text(
+            start + 0.012, 1.0 - 0.5 * head / height, caption, fontsize=14, color=INK, va="center",
+            fontweight="bold",
         )  # fmt: skip
-    axes = figure.add_axes((0.0, 0.0, 0.47, below / height))
+    axes = figure.add_axes((0.0, 0.0, 0.5, below / height))
     axes.set_axis_off()
     draw_table(axes, rows, advice)
     shown = list(courses)[:2]
     for k, course in enumerate(shown):
-        room = 0.48 / max(len(shown), 1)
-        axes = figure.add_axes((0.535 + k * room, 0.52 / height, room - 0.075, 2.15 / height))
+        room = 0.46 / max(len(shown), 1)
+        axes = figure.add_axes((0.565 + k * room, 0.52 / height, room - 0.07, 1.95 / height))
         draw_course(axes, iterations, course)
     return figure
 
@@ -331,25 +332,27 @@ def showcase(
 def draw_table(axes: Any, rows: Sequence[Sequence[str]], footer: str) -> None:
     """A table with a rule under its head."""
     count = len(rows[0])
-    x = [0.06, *np.linspace(0.06 + 0.58 * 3 / max(count, 3), 0.985, count - 1)]
-    step = min(0.15, 0.72 / (len(rows) + 1))
-    y = 0.86
+    wide = [max(len(row[c]) for row in rows) + (1 if c == 0 else 2.2) for c in range(count)]
+    ends = np.cumsum(wide) / sum(wide)
+    x = [0.025, *(0.025 + 0.95 * ends[1:])]
+    step = min(0.16, 0.72 / (len(rows) + 1))
+    y = 0.84
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
             axes.text(
-                x[c], y, cell, transform=axes.transAxes, fontsize=11.5 if r else 10,
+                x[c], y, cell, transform=axes.transAxes, fontsize=11 if r else 9.5,
                 color=INK if r else FAINT, ha="left" if c == 0 else "right", va="center",
                 fontweight="bold" if r and rows[0][c] == "value" else "normal",
             )  # fmt: skip
         if r == 0:
             axes.plot(
-                [0.06, 0.985], [y - 0.5 * step] * 2, transform=axes.transAxes, color="#aab2bb",
+                [0.025, 0.975], [y - 0.5 * step] * 2, transform=axes.transAxes, color="#aab2bb",
                 linewidth=1.0,
             )  # fmt: skip
         y -= step
     axes.text(
-        0.06, y - 0.4 * step, footer, transform=axes.transAxes, fontsize=9.5, color=FAINT, va="top",
-        linespacing=1.5,
+        0.025, y - 0.2 * step, footer, transform=axes.transAxes, fontsize=9.5, color=FAINT,
+        va="top", linespacing=1.55,
     )  # fmt: skip
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)

@@ -7,7 +7,9 @@ at the predicted position x~ and, because s is steep, linearised there in the un
     f' = A n (s(d~) + s'(d~) n . (x' - x~)),
 
 whose second part goes to the matrix. The seed stops after the first (eq. 2.8.2), which bounds the
-time step by the spring; this form does not.
+time step by the spring; this form does not. Friction acts on the tangential velocity of the step's
+end, - mu s(d~) v'_t / sqrt(|v_t|^2 + slip^2) with the speed in the root taken from its start, so it
+is a damper in the matrix and cannot overshoot.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -163,11 +165,16 @@ def carried(p: PointData, i: int, u: wp.array(dtype=wp.vec3d)) -> wp.vec3d:
 
 
 @wp.func
-def friction_force(p: PointData, s: wp.float64, n: wp.vec3d, v: wp.vec3d) -> wp.vec3d:
-    """Smoothed Coulomb friction per area, - mu s v_t / sqrt(|v_t|^2 + slip^2)."""
-    vt = v - wp.dot(n, v) * n
-    speed = wp.sqrt(wp.dot(vt, vt) + p.slip_speed * p.slip_speed)
-    return (-p.friction * s / speed) * vt
+def tangential(n: wp.vec3d, v: wp.vec3d) -> wp.vec3d:
+    """v without its part along n."""
+    return v - wp.dot(n, v) * n
+
+
+@wp.func
+def drag(p: PointData, s: wp.float64, n: wp.vec3d, v: wp.vec3d) -> wp.float64:
+    """Friction per area and tangential speed: mu s / sqrt(|v_t|^2 + slip^2)."""
+    vt = tangential(n, v)
+    return p.friction * s / wp.sqrt(wp.dot(vt, vt) + p.slip_speed * p.slip_speed)
 
 
 @wp.kernel
@@ -178,15 +185,19 @@ def _point_forces(
     u: wp.array(dtype=wp.vec3d),
     v: wp.array(dtype=wp.vec3d),
     predicted: wp.array(dtype=wp.vec3d),
+    base_u: wp.array(dtype=wp.vec3d),
+    base_v: wp.array(dtype=wp.vec3d),
     f_new: wp.float64,
     f_old: wp.float64,
-    base: wp.array(dtype=wp.vec3d),
+    u_per_x: wp.float64,
+    v_per_x: wp.float64,
     force: wp.array(dtype=wp.vec3d),
     block: wp.array(dtype=wp.mat33d),
 ):
-    """Adds f_new f' + f_old f to force, without the part of f' that the unknown moves.
+    """Adds the part of f_new f' + f_old f that x does not move to force, the rest to block.
 
-    base: the next displacement for x = 0. The rest, -f_new A s' n n^T du'/dx, is left in block.
+    base_u, base_v: the next displacement and velocity for x = 0; u_per_x, v_per_x: their change
+    with x.
     """
     i = first + wp.tid()
     X = p.positions[i]
@@ -194,17 +205,18 @@ def _point_forces(
     t = touch(o, X + ahead)
     s = pressure(p, t.d)
     slope = pressure_slope(p, t.d)
-    speed = carried(p, i, v)
-    total = f_new * (s * t.n + friction_force(p, s, t.n, speed))
-    total += (f_new * slope * wp.dot(t.n, carried(p, i, base) - ahead)) * t.n
+    gap = wp.float64(0.0)
+    if u_per_x != wp.float64(0.0):
+        gap = wp.dot(t.n, carried(p, i, base_u) - ahead)
+    c = (f_new + f_old) * drag(p, s, t.n, carried(p, i, v))
+    total = (f_new * (s + slope * gap)) * t.n - c * tangential(t.n, carried(p, i, base_v))
     if f_old != wp.float64(0.0):
         before = touch(o, X + carried(p, i, u))
-        s_before = pressure(p, before.d)
-        total += f_old * (
-            s_before * before.n + friction_force(p, s_before, before.n, speed)
-        )
+        total += (f_old * pressure(p, before.d)) * before.n
     force[i] = force[i] + p.area[i] * total
-    block[i] = block[i] - (f_new * slope * p.area[i]) * wp.outer(t.n, t.n)
+    along = wp.outer(t.n, t.n)
+    across = wp.identity(n=3, dtype=wp.float64) - along
+    block[i] = block[i] + p.area[i] * ((-f_new * slope * u_per_x) * along + (c * v_per_x) * across)
 
 
 @wp.kernel
@@ -226,7 +238,6 @@ def _gather_points(
 @wp.kernel
 def _add_blocks(
     first: wp.int32,
-    factor: wp.float64,
     p: PointData,
     start: wp.array(dtype=wp.int32),
     point: wp.array(dtype=wp.int32),
@@ -242,23 +253,11 @@ def _add_blocks(
         B = block[q]
         if wp.trace(B) > wp.float64(0.0):
             for j in range(p.m):
-                w = factor * weight[e] * p.weights[q, j]
+                w = weight[e] * p.weights[q, j]
                 if w != wp.float64(0.0):
                     for c in range(row_start[i], row_start[i + 1]):
                         if columns[c] == p.nodes[q, j]:
                             values[c] = values[c] + w * B
-
-
-@wp.kernel
-def _block_products(
-    first: wp.int32,
-    p: PointData,
-    block: wp.array(dtype=wp.mat33d),
-    w: wp.array(dtype=wp.vec3d),
-    force: wp.array(dtype=wp.vec3d),
-):
-    i = first + wp.tid()
-    force[i] = block[i] * carried(p, i, w)
 
 
 @dataclass
@@ -318,18 +317,33 @@ class Contact:
             self.points.stiffness = self.stiffness_per_modulus * youngs_modulus
 
     def add_forces(
-        self, u, v, predicted, base, *, f_new: float, f_old: float, out: wp.array
+        self,
+        u: wp.array,
+        v: wp.array,
+        predicted: wp.array,
+        base: tuple[wp.array, wp.array],
+        *,
+        f_new: float,
+        f_old: float,
+        per_x: tuple[float, float],
+        out: wp.array,
     ) -> None:
-        """out += nodal contact forces; also prepares the blocks for `add_to_matrix`."""
+        """out += nodal contact forces; also prepares the blocks for `add_to_matrix`.
+
+        base: next displacement and velocity for x = 0; per_x: their change with x.
+        """
         self._force.zero_()
         self.block.zero_()
         for o in self.obstacles:
             launch(
                 _point_forces,
                 self.count,
-                [self.points, o, u, v, predicted, f_new, f_old, base, self._force, self.block],
+                [
+                    self.points, o, u, v, predicted, *base, f_new, f_old, *per_x,
+                    self._force, self.block,
+                ],
                 grain=4000,
-            )
+            )  # fmt: skip
         self.gather(self._force, out)
 
     def gather(self, force: wp.array, out: wp.array) -> None:
@@ -337,22 +351,17 @@ class Contact:
         g = self._gather
         launch(_gather_points, self.node_count, [g.start, g.point, g.weight, force, out])
 
-    def add_to_matrix(self, matrix, factor: float) -> None:
-        """matrix += factor * contact stiffness; factor is du'/dx."""
+    def add_to_matrix(self, matrix) -> None:
+        """matrix += what the unknown moves of the contact force."""
         g = self._gather
         launch(
             _add_blocks,
             self.node_count,
             [
-                factor, self.points, g.start, g.point, g.weight, self.block,
+                self.points, g.start, g.point, g.weight, self.block,
                 matrix.row_start, matrix.columns, matrix.values,
             ],
         )  # fmt: skip
-
-    def add_block_product(self, w: wp.array, out: wp.array) -> None:
-        """out += contact stiffness * w."""
-        launch(_block_products, self.count, [self.points, self.block, w, self._force])
-        self.gather(self._force, out)
 
 
 def _obstacle_data(obstacle: Plane | Obstacle, body: Body) -> ObstacleData:

@@ -1,7 +1,8 @@
 """Tangent and adjoint of the contact force of a step (see dynamics.contact), for planes.
 
-With x~ the predicted and x' the found position of a point, q = n . (x' - x~) and speed v, its force
-per area is f_new ((s + s' q) n + friction(s)) + f_old (s_before n + friction(s_before)).
+With x~ the predicted and x' the found position of a point, q = n . (x' - x~), old velocity v and new
+velocity v', its force per area is f_new (s + s' q) n + f_old s_before n - (f_new + f_old) c T v',
+where T = I - n n^T and c = mu s / sqrt(|T v|^2 + slip^2).
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -24,26 +25,8 @@ from pliant.dynamics.contact import (
     pressure,
     pressure_curvature,
     pressure_slope,
+    tangential,
 )
-
-
-@wp.func
-def _friction_tangent(
-    p: PointData,
-    s: wp.float64,
-    ds: wp.float64,
-    n: wp.vec3d,
-    dn: wp.vec3d,
-    v: wp.vec3d,
-    dv: wp.vec3d,
-) -> wp.vec3d:
-    vt = v - wp.dot(n, v) * n
-    dvt = dv - (wp.dot(dn, v) + wp.dot(n, dv)) * n - wp.dot(n, v) * dn
-    r2 = wp.dot(vt, vt) + p.slip_speed * p.slip_speed
-    r = wp.sqrt(r2)
-    return -p.friction * (
-        (ds / r) * vt + (s / r) * dvt - (s * wp.dot(vt, dvt) / (r2 * r)) * vt
-    )
 
 
 @wp.kernel
@@ -54,11 +37,13 @@ def _tangent(
     u: wp.array(dtype=wp.vec3d),
     v: wp.array(dtype=wp.vec3d),
     predicted: wp.array(dtype=wp.vec3d),
-    found: wp.array(dtype=wp.vec3d),
+    found_u: wp.array(dtype=wp.vec3d),
+    found_v: wp.array(dtype=wp.vec3d),
     du: wp.array(dtype=wp.vec3d),
     dv: wp.array(dtype=wp.vec3d),
     d_predicted: wp.array(dtype=wp.vec3d),
-    d_base: wp.array(dtype=wp.vec3d),
+    d_base_u: wp.array(dtype=wp.vec3d),
+    d_base_v: wp.array(dtype=wp.vec3d),
     f_new: wp.float64,
     f_old: wp.float64,
     implicit: wp.float64,
@@ -69,8 +54,6 @@ def _tangent(
 ):
     i = first + wp.tid()
     n = o.normal
-    speed = carried(p, i, v)
-    d_speed = carried(p, i, dv)
     ahead = p.positions[i] + carried(p, i, predicted)
     d_ahead = carried(p, i, d_predicted)
     d = wp.dot(n, ahead) - o.offset
@@ -78,42 +61,31 @@ def _tangent(
     s = pressure(p, d)
     slope = pressure_slope(p, d)
     rel = d_stiffness / p.stiffness
-    gap = implicit * (p.positions[i] + carried(p, i, found) - ahead)
+    gap = implicit * (p.positions[i] + carried(p, i, found_u) - ahead)
     q = wp.dot(n, gap)
-    dq = implicit * wp.dot(n, carried(p, i, d_base) - d_ahead) + wp.dot(dn, gap)
+    dq = implicit * wp.dot(n, carried(p, i, d_base_u) - d_ahead) + wp.dot(dn, gap)
     ds = slope * dd + rel * s
     d_slope = pressure_curvature(p, d) * dd + rel * slope
-    total = f_new * (
-        (ds + d_slope * q + slope * dq) * n
-        + (s + slope * q) * dn
-        + _friction_tangent(p, s, ds, n, dn, speed, d_speed)
-    )
+    total = (f_new * (ds + d_slope * q + slope * dq)) * n + (f_new * (s + slope * q)) * dn
     if f_old != wp.float64(0.0):
         now = p.positions[i] + carried(p, i, u)
         d = wp.dot(n, now) - o.offset
         dd = wp.dot(n, carried(p, i, du)) + wp.dot(dn, now) - d_offset
-        s = pressure(p, d)
-        ds = pressure_slope(p, d) * dd + rel * s
-        total += f_old * (ds * n + s * dn + _friction_tangent(p, s, ds, n, dn, speed, d_speed))
-    force[i] = force[i] + p.area[i] * total
-
-
-@wp.func
-def _friction_adjoint_s(p: PointData, n: wp.vec3d, v: wp.vec3d, bar: wp.vec3d) -> wp.float64:
-    vt = v - wp.dot(n, v) * n
-    r = wp.sqrt(wp.dot(vt, vt) + p.slip_speed * p.slip_speed)
-    return -p.friction * wp.dot(vt, bar) / r
-
-
-@wp.func
-def _friction_adjoint_vt(
-    p: PointData, s: wp.float64, n: wp.vec3d, v: wp.vec3d, bar: wp.vec3d
-) -> wp.vec3d:
-    """Derivative by the tangential velocity."""
-    vt = v - wp.dot(n, v) * n
+        before = pressure(p, d)
+        total += (f_old * (pressure_slope(p, d) * dd + rel * before)) * n + (f_old * before) * dn
+    # friction: -(f_new + f_old) (dc T v' + c dT v' + c T dv')
+    old = carried(p, i, v)
+    d_old = carried(p, i, dv)
+    vt = tangential(n, old)
+    dvt = tangential(n, d_old) - wp.dot(dn, old) * n - wp.dot(n, old) * dn
     r2 = wp.dot(vt, vt) + p.slip_speed * p.slip_speed
     r = wp.sqrt(r2)
-    return (-p.friction * s / r) * (bar - (wp.dot(vt, bar) / r2) * vt)
+    c = p.friction * s / r
+    dc = p.friction * (ds / r - s * wp.dot(vt, dvt) / (r2 * r))
+    new = carried(p, i, found_v)
+    turned = wp.dot(dn, new) * n + wp.dot(n, new) * dn
+    rubbed = dc * tangential(n, new) - c * turned + c * tangential(n, carried(p, i, d_base_v))
+    force[i] = force[i] + p.area[i] * (total - (f_new + f_old) * rubbed)
 
 
 @wp.kernel
@@ -124,7 +96,8 @@ def _adjoint(
     u: wp.array(dtype=wp.vec3d),
     v: wp.array(dtype=wp.vec3d),
     predicted: wp.array(dtype=wp.vec3d),
-    found: wp.array(dtype=wp.vec3d),
+    found_u: wp.array(dtype=wp.vec3d),
+    found_v: wp.array(dtype=wp.vec3d),
     f_bar: wp.array(dtype=wp.vec3d),
     f_new: wp.float64,
     f_old: wp.float64,
@@ -132,7 +105,8 @@ def _adjoint(
     u_bar: wp.array(dtype=wp.vec3d),
     v_bar: wp.array(dtype=wp.vec3d),
     predicted_bar: wp.array(dtype=wp.vec3d),
-    base_bar: wp.array(dtype=wp.vec3d),
+    base_u_bar: wp.array(dtype=wp.vec3d),
+    base_v_bar: wp.array(dtype=wp.vec3d),
     normal_bar: wp.array(dtype=wp.vec3d),
     scalar_bar: wp.array(dtype=wp.vec2d),
 ):
@@ -140,40 +114,46 @@ def _adjoint(
     n = o.normal
     bar = p.area[i] * carried(p, i, f_bar)
     along = wp.dot(bar, n)
-    speed = carried(p, i, v)
     ahead = p.positions[i] + carried(p, i, predicted)
     d = wp.dot(n, ahead) - o.offset
     s = pressure(p, d)
     slope = pressure_slope(p, d)
-    gap = implicit * (p.positions[i] + carried(p, i, found) - ahead)
+    gap = implicit * (p.positions[i] + carried(p, i, found_u) - ahead)
     q = wp.dot(n, gap)
-    # total = f_new ((s + slope q) n + friction(s, n, v)) + f_old (...)
-    s_bar = f_new * (along + _friction_adjoint_s(p, n, speed, bar))
     slope_bar = f_new * q * along
     q_bar = f_new * slope * along
     n_bar = (f_new * (s + slope * q)) * bar + q_bar * gap
-    vt_bar = f_new * _friction_adjoint_vt(p, s, n, speed, bar)
+    # friction = -(f_new + f_old) c T v'
+    f_all = f_new + f_old
+    old = carried(p, i, v)
+    new = carried(p, i, found_v)
+    vt = tangential(n, old)
+    r2 = wp.dot(vt, vt) + p.slip_speed * p.slip_speed
+    r = wp.sqrt(r2)
+    c = p.friction * s / r
+    c_bar = -f_all * wp.dot(bar, tangential(n, new))
+    base_v_bar[i] = base_v_bar[i] - (f_all * c) * tangential(n, bar)
+    n_bar += (f_all * c) * (wp.dot(new, n) * bar + along * new)
+    vt_bar = (-c_bar * p.friction * s / (r2 * r)) * vt
+    v_bar[i] = v_bar[i] + tangential(n, vt_bar)
+    n_bar -= wp.dot(n, old) * vt_bar + wp.dot(n, vt_bar) * old
+    s_bar = f_new * along + c_bar * p.friction / r
     d_bar = s_bar * slope + slope_bar * pressure_curvature(p, d)
     stiffness_bar = (s_bar * s + slope_bar * slope) / p.stiffness
     predicted_bar[i] = predicted_bar[i] + (d_bar - implicit * q_bar) * n
-    base_bar[i] = base_bar[i] + (implicit * q_bar) * n
+    base_u_bar[i] = base_u_bar[i] + (implicit * q_bar) * n
     n_bar += d_bar * ahead
     offset_bar = -d_bar
     if f_old != wp.float64(0.0):
         now = p.positions[i] + carried(p, i, u)
         d = wp.dot(n, now) - o.offset
-        s = pressure(p, d)
-        s_bar = f_old * (along + _friction_adjoint_s(p, n, speed, bar))
-        n_bar += (f_old * s) * bar
-        vt_bar += f_old * _friction_adjoint_vt(p, s, n, speed, bar)
-        d_bar = s_bar * pressure_slope(p, d)
-        stiffness_bar += s_bar * s / p.stiffness
+        before = pressure(p, d)
+        n_bar += (f_old * before) * bar
+        d_bar = f_old * along * pressure_slope(p, d)
+        stiffness_bar += f_old * along * before / p.stiffness
         u_bar[i] = u_bar[i] + d_bar * n
         n_bar += d_bar * now
         offset_bar -= d_bar
-    # vt = v - (n . v) n
-    v_bar[i] = v_bar[i] + vt_bar - wp.dot(n, vt_bar) * n
-    n_bar -= wp.dot(n, vt_bar) * speed + wp.dot(n, speed) * vt_bar
     normal_bar[i] = n_bar
     scalar_bar[i] = wp.vec2d(offset_bar, stiffness_bar)
 
@@ -197,8 +177,8 @@ def require_planes(contact: Contact) -> None:
 
 def add_contact_tangent(
     contact: Contact,
-    point: tuple[wp.array, wp.array, wp.array, wp.array],
-    change: tuple[wp.array, wp.array, wp.array, wp.array],
+    point: tuple[wp.array, ...],
+    change: tuple[wp.array, ...],
     *,
     f_new: float,
     f_old: float,
@@ -210,8 +190,8 @@ def add_contact_tangent(
 ) -> None:
     """out += change of the contact force.
 
-    point: (u, v, predicted, found); change: (du, dv, d_predicted, d_base) where d_base is the
-    change of the next displacement with x held.
+    point: (u, v, predicted, found u, found v); change: (du, dv, d_predicted, d_base_u, d_base_v)
+    where d_base are the changes of the next displacement and velocity with x held.
     """
     force = zeros(contact.count, wp.vec3d)
     for k, o in enumerate(contact.obstacles):
@@ -228,17 +208,17 @@ def add_contact_tangent(
 
 def add_contact_adjoint(
     contact: Contact,
-    point: tuple[wp.array, wp.array, wp.array, wp.array],
+    point: tuple[wp.array, ...],
     f_bar: wp.array,
     *,
     f_new: float,
     f_old: float,
     implicit: bool,
-    out: tuple[wp.array, wp.array, wp.array, wp.array],
+    out: tuple[wp.array, ...],
 ) -> ContactDual:
-    """Transpose of `add_contact_tangent`; adds to out = (u, v, predicted, base) duals."""
+    """Transpose of `add_contact_tangent`; adds to out = (u, v, predicted, base u, base v) duals."""
     n = contact.count
-    fields = [zeros(n, wp.vec3d) for _ in range(4)]
+    fields = [zeros(n, wp.vec3d) for _ in range(5)]
     normals, offsets, stiffness = [], [], 0.0
     for o in contact.obstacles:
         normal_bar, scalar_bar = zeros(n, wp.vec3d), zeros(n, wp.vec2d)

@@ -99,9 +99,10 @@ class _Static:
             wp.copy(r, external)
             if s.contact is not None:
                 s.contact.add_forces(
-                    self.u, self._zero, self.u, self.u, f_new=1.0, f_old=0.0, out=r
-                )
-                s.contact.add_to_matrix(s.matrix, 1.0)
+                    self.u, self._zero, self.u, (self.u, self._zero),
+                    f_new=1.0, f_old=0.0, per_x=(1.0, 0.0), out=r,
+                )  # fmt: skip
+                s.contact.add_to_matrix(s.matrix)
             s.elasticity.add_force(self.u, 1.0, r, factor=-1.0)
             if s.walls is not None:
                 s.walls.assemble(s.matrix, 1.0)
@@ -124,7 +125,7 @@ class _Static:
                 return False
             if self.imbalance > 100.0 * best:
                 acceleration.restart()
-            s.preconditioner.update(s.matrix)
+            s.preconditioner.update(s.matrix, fresh=True)  # an update may turn cells far
             self._du.zero_()
             # one update reaches the tolerance where the model is linear; solving finer is wasted
             relative = min(1e-4, max(1e-12, 0.1 * self.tolerance / self.imbalance))

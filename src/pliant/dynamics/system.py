@@ -139,8 +139,9 @@ class System:
             self.walls.add_force(self._w, force, factor=-1.0)
         if self.contact is not None:
             self.contact.add_forces(
-                state.u, state.v, state.u, state.u, f_new=1.0, f_old=0.0, out=force
-            )
+                state.u, state.v, state.u, (state.u, state.v),
+                f_new=1.0, f_old=0.0, per_x=(0.0, 0.0), out=force,
+            )  # fmt: skip
         total = force.numpy() + self.external_force(state.t)
         a = total / self.starting_mass()[:, None] - material.mass_damping * state.v.numpy()
         state.a.assign(a * self.boundary.free)
@@ -222,13 +223,15 @@ class System:
         if self.walls is not None and stiff[0] != 0.0:
             self.walls.assemble(self.matrix, stiff[0])
         if self.contact is not None:
-            base = self._combined(scheme.next_u[1:], state)
+            base = (
+                self._combined(scheme.next_u[1:], state), self._combined(scheme.next_v[1:], state)
+            )
             f_new, f_old = scheme.force
             self.contact.add_forces(
-                state.u, state.v, self.predicted, base, f_new=f_new, f_old=f_old, out=b
-            )
-            if scheme.next_u[0] != 0.0:
-                self.contact.add_to_matrix(self.matrix, scheme.next_u[0])
+                state.u, state.v, self.predicted, base, f_new=f_new, f_old=f_old,
+                per_x=(scheme.next_u[0], scheme.next_v[0]), out=b,
+            )  # fmt: skip
+            self.contact.add_to_matrix(self.matrix)
 
     def right_hand_side(self, state: State) -> wp.array:
         """b of A x = b; `prepare` has put the elastic and contact forces in."""

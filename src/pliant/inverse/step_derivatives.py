@@ -146,11 +146,12 @@ class StepDerivatives:
             host = host + total * s.mass_host[:, None] * d.gravity
             self._add_host(b, host)
         if s.contact is not None:
-            d_base = self._mix(scheme.next_u[1:], change.fields())
+            d_base_u = self._mix(scheme.next_u[1:], change.fields())
+            d_base_v = self._mix(scheme.next_v[1:], change.fields())
             add_contact_tangent(
                 s.contact,
-                (before.u, before.v, s.predicted, after.u),
-                (change.u, change.v, d_turned, d_base),
+                (before.u, before.v, s.predicted, after.u, after.v),
+                (change.u, change.v, d_turned, d_base_u, d_base_v),
                 f_new=f_new, f_old=f_old, implicit=scheme.next_u[0] != 0.0,
                 normal=d.normal, offset=d.offset, stiffness=d.contact_stiffness, out=b,
             )  # fmt: skip
@@ -183,7 +184,9 @@ class StepDerivatives:
         minus_y = wp.empty_like(y)
         combine(minus_y, (-1.0, y))
         lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
-        turned_bar, w_bar, u_bar, v_bar, base_bar = (zeros(n, wp.vec3d) for _ in range(5))
+        turned_bar, w_bar, u_bar, v_bar, base_u_bar, base_v_bar = (
+            zeros(n, wp.vec3d) for _ in range(6)
+        )
         s.elasticity.add_force_adjoint(
             w, total, s.predicted, minus_y, lam_bar, mu_bar, turned_bar, w_bar
         )
@@ -204,10 +207,10 @@ class StepDerivatives:
         if s.contact is not None:
             c = add_contact_adjoint(
                 s.contact,
-                (before.u, before.v, s.predicted, after.u),
+                (before.u, before.v, s.predicted, after.u, after.v),
                 y,
                 f_new=f_new, f_old=f_old, implicit=scheme.next_u[0] != 0.0,
-                out=(u_bar, v_bar, turned_bar, base_bar),
+                out=(u_bar, v_bar, turned_bar, base_u_bar, base_v_bar),
             )  # fmt: skip
             dual.normal += c.normal
             dual.offset += c.offset
@@ -219,8 +222,9 @@ class StepDerivatives:
             add_scaled_rows(field, s.mass, -mass[z + 1], y)
             combine(
                 field, (1.0, field), (stiff[z + 1], w_bar), (scheme.predictor[z], turned_bar),
-                (scheme.next_u[z + 1], base_bar),
+                (scheme.next_u[z + 1], base_u_bar),
             )  # fmt: skip
+            combine(field, (1.0, field), (scheme.next_v[z + 1], base_v_bar))
             out.append(field)
         combine(out[0], (1.0, out[0]), (1.0, u_bar))
         combine(out[1], (1.0, out[1]), (1.0, v_bar))
@@ -248,7 +252,9 @@ class StepDerivatives:
         combine(minus, (-1.0, f_dev))
         n = s.node_count
         lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
-        turned_bar, w_bar, u_bar, vc_bar, base_bar = (zeros(n, wp.vec3d) for _ in range(5))
+        turned_bar, w_bar, u_bar, vc_bar, base_u_bar, base_v_bar = (
+            zeros(n, wp.vec3d) for _ in range(6)
+        )
         s.elasticity.rotate(state.u)
         s.elasticity.add_force_adjoint(
             w, 1.0, state.u, minus, lam_bar, mu_bar, turned_bar, w_bar
@@ -260,15 +266,17 @@ class StepDerivatives:
             self._wall_material_adjoint(w, state.t, f_bar, dual, static=True)
         if s.contact is not None:
             c = add_contact_adjoint(
-                s.contact, (state.u, state.v, state.u, state.u), f_dev,
-                f_new=1.0, f_old=0.0, implicit=False, out=(u_bar, vc_bar, turned_bar, base_bar),
+                s.contact, (state.u, state.v, state.u, state.u, state.v), f_dev,
+                f_new=1.0, f_old=0.0, implicit=False,
+                out=(u_bar, vc_bar, turned_bar, base_u_bar, base_v_bar),
             )  # fmt: skip
             dual.normal += c.normal
             dual.offset += c.offset
             dual.contact_stiffness += c.stiffness
         wb = w_bar.numpy()
         dual.stiffness_damping += float(np.sum(wb * state.v.numpy()))
-        dual.velocity += (v_bar + beta * wb + vc_bar.numpy()) * free
+        v_bar = v_bar + vc_bar.numpy() + base_v_bar.numpy()
+        dual.velocity += (v_bar + beta * wb) * free
 
     # parts -------------------------------------------------------------------------------------
 
@@ -288,8 +296,8 @@ class StepDerivatives:
         self._add_host(b, d.mass[:, None] * g + s.mass_host[:, None] * d.gravity)
         if s.contact is not None:
             add_contact_tangent(
-                s.contact, (state.u, state.v, state.u, state.u),
-                (self._zero, change.v, self._zero, self._zero),
+                s.contact, (state.u, state.v, state.u, state.u, state.v),
+                (self._zero, change.v, self._zero, self._zero, change.v),
                 f_new=1.0, f_old=0.0, implicit=False, normal=d.normal, offset=d.offset,
                 stiffness=d.contact_stiffness, out=b,
             )  # fmt: skip

@@ -23,7 +23,7 @@ from pliant.core.launch import Recorded, launch, to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.linalg.blocks import BlockMatrix
 from pliant.linalg.multigrid import Cycle, Multigrid
-from pliant.linalg.pcg import RESTARTS, SMALLEST_RELATIVE, Tolerance
+from pliant.linalg.pcg import LOST, RESTARTS, SMALLEST_RELATIVE, Tolerance
 
 WIDTHS = (4, 8, 16)
 """Numbers of columns there are kernels for; fewer are padded with zeros."""
@@ -251,6 +251,8 @@ class BatchedConjugateGradients:
             with np.errstate(all="ignore"):
                 beta = np.where(active & (rz > 0.0), rz_new / rz, 0.0)
                 pq_new = zw - beta * beta * pq
+                lost = (zw > 0.0) & (pq_new <= LOST * zw)  # rounding: start again from z
+                beta, pq_new = np.where(lost, 0.0, beta), np.where(lost, zw, pq_new)
             for c in np.flatnonzero(active):
                 if iterations[c] >= limit:
                     outcome[c] = Outcome.ITERATION_LIMIT

@@ -131,14 +131,14 @@ class Multigrid:
         self._cycle = Cycle(self, 1)
         self._casts: dict[tuple[int, int], tuple[Recorded, Recorded]] = {}
 
-    def update(self, matrix: BlockMatrix) -> None:
-        """Called when the matrix has changed; recomputes the hierarchy only if it pays.
+    def update(self, matrix: BlockMatrix, *, fresh: bool = False) -> None:
+        """Called when the matrix has changed; recomputes the hierarchy only if it pays, or fresh.
 
         The rule: the first solve after a refresh sets the standard; the hierarchy is kept until a
         solve reports more than ALLOWED_MORE iterations above it. The iteration's stopping rule
         uses the true matrix, so the answer depends on this within its tolerance only.
         """
-        if self._stale or self._matrix is not matrix:
+        if fresh or self._stale or self._matrix is not matrix:
             self.refresh(matrix)
 
     @property

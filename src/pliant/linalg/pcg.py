@@ -37,8 +37,8 @@ RESTARTS = 6
 class Preconditioner(Protocol):
     """Anything that can map a residual to a search direction, symmetrically."""
 
-    def update(self, matrix: BlockMatrix) -> None:
-        """Called when the matrix has changed."""
+    def update(self, matrix: BlockMatrix, *, fresh: bool = False) -> None:
+        """Called when the matrix has changed; fresh: it has changed much."""
         ...
 
     def apply(self, r: wp.array, z: wp.array) -> None:
@@ -67,7 +67,7 @@ class BlockJacobi:
     def __init__(self, node_count: int):
         self._inverse = zeros(node_count, wp.mat33d)
 
-    def update(self, matrix: BlockMatrix) -> None:
+    def update(self, matrix: BlockMatrix, *, fresh: bool = False) -> None:
         """Invert the diagonal blocks."""
         matrix.invert_diagonal(self._inverse)
 
@@ -216,7 +216,7 @@ class ConjugateGradients:
                     return ended(Outcome.NOT_FINITE)
                 beta = rz_new / rz if rz > 0.0 else 0.0
                 pq_new = zw - beta * beta * pq  # p . A p, by the conjugacy of successive p
-                if zw > 0.0 and abs(pq_new) <= LOST * zw:
+                if zw > 0.0 and pq_new <= LOST * zw:
                     beta, pq_new = 0.0, zw  # rounding has eaten the direction: start from z
                 if rz_new <= 0.0 or pq_new <= 0.0:
                     norm = float(np.sqrt(A.residual(b, x, r)))

@@ -193,8 +193,8 @@ def _filmed(scene, name, film, directory, steps):
     if (directory.seen_path / RECORD).is_file():
         return load_observations(directory.seen_path)
     note(
-        f"No --observations: {name} is simulated with its own values, which are the truth here, and "
-        f"filmed by {film.cameras} cameras with noise {film.noise}."
+        f"No --observations: {name} is simulated with its own values, which are the truth here, "
+        f"and filmed by {film.cameras} cameras with noise {film.noise}."
     )
     seen = film.take(simulated(scene, steps, name))
     save_observations(seen, directory.seen_path)
