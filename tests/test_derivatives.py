@@ -194,3 +194,7 @@ def test_gradient_through_free_fall_is_exact():
     t = 0.03 * STEPS
     assert last["u"][:, 1] == pytest.approx(0.5 * t**2, rel=1e-10)
     assert np.abs(last["u"][:, [0, 2]]).max() < 1e-12
+
+
+def test_qr_frame():
+    check(held(BRICK, integrator=pl.Newmark1(0.03, 0.6), model="corotated-qr"), MATERIAL)

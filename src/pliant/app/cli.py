@@ -8,7 +8,9 @@ import typer
 import pliant
 from pliant.app.commands import (
     bench,
+    check_gradients,
     demo,
+    landscape,
     modes,
     observe,
     reconstruct,
@@ -27,7 +29,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for module in (demo, scenes, simulate, static, modes, observe, reconstruct, bench):
+for module in (demo, scenes, simulate, static, modes, observe, reconstruct, landscape,
+               check_gradients, bench):  # fmt: skip
     module.register(app)
 
 

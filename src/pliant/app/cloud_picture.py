@@ -3,10 +3,13 @@
 import numpy as np
 import warp as wp
 
-from pliant.app.picture import SAMPLES, Studio
+from pliant.app.picture import Studio
 from pliant.app.raycast import draw
 from pliant.core.errors import BadInput
 from pliant.core.launch import launch, to_device, zeros
+
+SAMPLES = 2
+"""Rays per axis through a pixel: dots are edges everywhere, so no pixel gets fewer."""
 
 _CORNERS = np.array(
     [[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=float

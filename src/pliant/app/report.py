@@ -325,7 +325,7 @@ def _showcase(e: Evidence) -> Any:
     rest = e.nodes(e.fitted, e.frames[0])
     moved = [np.linalg.norm(e.nodes(e.fitted, f) - rest, axis=1).max() for f in e.frames]
     k = e.frames[int(np.argmax(moved))]
-    studio = _studio(e, 1000, 860)
+    studio = _studio(e, 940, 860)
     frame = run.seen.frames[k]
     radius = DOT * run.scene.body.spacing
     left = cloud_picture(studio, frame.points, _camera_colours(frame), radius=radius)
@@ -340,8 +340,8 @@ def _showcase(e: Evidence) -> Any:
     footer = (
         f"{run.result['nodes']:,} nodes, {run.result['steps']} time steps, "
         f"{run.seen.point_count:,} observed points, none of them tracked.\n"
-        f"{run.fit.iterations} iterations in {run.fit.seconds:.0f} s. Band: two standard deviations, "
-        "estimated by the fit."
+        f"{run.fit.iterations} iterations in {run.fit.seconds:.0f} s. Band: two standard deviations "
+        "as the fit estimates them."
     )
     iterations = [s.iteration for s in run.fit.history]
     return figures.showcase(left, right, captions, rows, iterations, _courses(run), footer)

@@ -332,7 +332,7 @@ def showcase(
 def draw_table(axes: Any, rows: Sequence[Sequence[str]], footer: str) -> None:
     """A table with a rule under its head."""
     count = len(rows[0])
-    wide = [max(len(row[c]) for row in rows) + (1 if c == 0 else 2.2) for c in range(count)]
+    wide = [max(len(row[c]) for row in rows) + (1.0 if c == 0 else 3.5) for c in range(count)]
     ends = np.cumsum(wide) / sum(wide)
     x = [0.025, *(0.025 + 0.95 * ends[1:])]
     step = min(0.16, 0.72 / (len(rows) + 1))

@@ -187,7 +187,7 @@ def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
         model=table.model,
         initial_velocity=tuple(table.initial_velocity),
         initial_spin=tuple(table.initial_spin),
-        tolerance=table.tolerance,
+        tolerance=table.tolerance, preconditioner=table.preconditioner,
         source={
             "title": table.title,
             "description": table.description,
@@ -370,6 +370,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         "initial_velocity": _plain(scene.initial_velocity),
         "initial_spin": _plain(scene.initial_spin),
         "tolerance": scene.tolerance,
+        "preconditioner": scene.preconditioner,
     }
     if origin.get("shape") is not None:
         result["shape"] = origin["shape"]

@@ -150,7 +150,8 @@ class SceneTable(Table):
     title: str = ""
     description: str = ""
     steps: Annotated[int, Field(ge=0, le=MAX_STEPS)] = 30
-    model: Literal["corotated", "linear"] = "corotated"
+    model: Literal["corotated", "corotated-qr", "linear"] = "corotated"
+    preconditioner: Literal["multigrid", "jacobi"] = "multigrid"
     gravity: Vector = [0.0, -9.81, 0.0]
     initial_velocity: Vector = [0.0, 0.0, 0.0]
     initial_spin: Vector = [0.0, 0.0, 0.0]

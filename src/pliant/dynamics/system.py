@@ -64,7 +64,7 @@ class System:
         body = scene.body
         self.node_count = len(body.nodes)
         self.boundary: Boundary = build_boundary(scene)
-        self.elasticity = Elasticity(body, corotated=scene.model == "corotated")
+        self.elasticity = Elasticity(body, model=scene.model)
         self.walls = WallOperator(self.boundary.walls) if self.boundary.walls else None
         self.matrix = BlockMatrix(body.pattern, self.boundary.free)
         self.mass = zeros(self.node_count, wp.float64)
@@ -326,6 +326,8 @@ SMALL_BODY = 400
 
 def make_preconditioner(scene: Scene, free: np.ndarray) -> Preconditioner:
     """The preconditioner for a scene's matrix."""
-    if len(scene.body.nodes) < SMALL_BODY or scene.integrator.system[2] == 0.0:
+    small = len(scene.body.nodes) < SMALL_BODY
+    explicit = scene.integrator.system[2] == 0.0
+    if small or explicit or scene.preconditioner == "jacobi":
         return BlockJacobi(len(scene.body.nodes))
     return Multigrid(scene.body, free)

@@ -24,7 +24,15 @@ import warp as wp
 from pliant.core.launch import launch, to_device, zeros
 from pliant.fem.body import Body
 from pliant.fem.cells import GRID, gradient_products, mean_gradient
+from pliant.fem.frames import qr_rotation, qr_rotation_adjoint, qr_rotation_derivative
 from pliant.fem.polar import rotation, rotation_adjoint, rotation_derivative
+
+POLAR_FRAME = wp.constant(0)
+QR_FRAME = wp.constant(1)
+
+FRAMES = {"corotated": POLAR_FRAME, "corotated-qr": QR_FRAME}
+"""Models that take the cells' rotations out, and how: by the polar decomposition, or by the cheaper
+frame of Gram and Schmidt (seed 003, section 4.1.3), which favours the first axis."""
 
 HEAVY = 500
 """Cells or nodes per thread from which these kernels are worth splitting (a microsecond each)."""
@@ -36,6 +44,7 @@ class CellData:
 
     kind: wp.int32
     k: wp.int32
+    frame: wp.int32
     centre_gradient: wp.vec3d
     cells: wp.array2d(dtype=wp.int32)
     row: wp.array(dtype=wp.int32)
@@ -58,10 +67,31 @@ def deformation_gradient(d: CellData, c: int, u: wp.array(dtype=wp.vec3d)) -> wp
     return F
 
 
+@wp.func
+def _frame(d: CellData, F: wp.mat33d) -> wp.mat33d:
+    if d.frame == QR_FRAME:
+        return qr_rotation(F)
+    return rotation(F)
+
+
+@wp.func
+def _frame_derivative(d: CellData, R: wp.mat33d, F: wp.mat33d, dF: wp.mat33d) -> wp.mat33d:
+    if d.frame == QR_FRAME:
+        return qr_rotation_derivative(R, F, dF)
+    return rotation_derivative(R, F, dF)
+
+
+@wp.func
+def _frame_adjoint(d: CellData, R: wp.mat33d, F: wp.mat33d, R_bar: wp.mat33d) -> wp.mat33d:
+    if d.frame == QR_FRAME:
+        return qr_rotation_adjoint(R, F, R_bar)
+    return rotation_adjoint(R, F, R_bar)
+
+
 @wp.kernel
 def _rotations(first: wp.int32, d: CellData, u: wp.array(dtype=wp.vec3d)):
     c = first + wp.tid()
-    d.rotations[c] = rotation(deformation_gradient(d, c, u))
+    d.rotations[c] = _frame(d, deformation_gradient(d, c, u))
 
 
 @wp.kernel
@@ -225,7 +255,7 @@ def _cell_forces_tangent(
     if corotated == 1:
         F = deformation_gradient(d, c, turned)
         dF = deformation_gradient(d, c, d_turned) - wp.identity(n=3, dtype=wp.float64)
-        dR = rotation_derivative(R, F, dF)
+        dR = _frame_derivative(d, R, F, dF)
     for a in range(d.k):
         g = wp.vec3d()
         dg = wp.vec3d()
@@ -281,7 +311,7 @@ def _cell_forces_adjoint(
     mu_bar[c] = mu_bar[c] + mu_sum
     if corotated == 1:
         F = deformation_gradient(d, c, turned)
-        F_bar = rotation_adjoint(R, F, R_bar)
+        F_bar = _frame_adjoint(d, R, F, R_bar)
         for a in range(d.k):
             g_a = mean_gradient(d.kind, d.table, d.row[c], a, d.centre_gradient)
             turned_bar[c, a] = F_bar * g_a
@@ -452,9 +482,9 @@ class _Ghost:
 class Elasticity:
     """A body's elastic operator on the device. Fields are wp.array(dtype=vec3d), one per node."""
 
-    def __init__(self, body: Body, *, corotated: bool = True):
+    def __init__(self, body: Body, *, model: str = "corotated"):
         self.body = body
-        self.corotated = corotated
+        self.corotated = model in FRAMES
         n, m, k = len(body.nodes), len(body.cells), body.cells.shape[1]
         self.node_count, self.cell_count = n, m
         positions = np.zeros((n, 3))
@@ -462,6 +492,7 @@ class Elasticity:
         data = CellData()
         data.kind = body.kind
         data.k = k
+        data.frame = FRAMES.get(model, POLAR_FRAME)
         centre = np.zeros(3)
         if body.kind == GRID:
             centre[: body.dim] = 1.0 / (2 ** (body.dim - 1) * body.spacing)

@@ -1,0 +1,131 @@
+"""`pliant check-gradients`: three ways to the same derivative."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from pliant.app.commands.observe import NoiseOption
+from pliant.app.commands.reconstruct import COSTS, CostOption, UnknownOption
+from pliant.app.console import (
+    DeviceOption,
+    JsonOption,
+    SceneArgument,
+    ShapeOption,
+    ThreadsOption,
+    answer,
+    command,
+    set_machine,
+)
+from pliant.app.runs import RunFailed
+from pliant.core.errors import BadInput
+
+AGREEMENT = 1e-6
+"""Adjoint against tangent: both are exact derivatives of one program; only solves are rounded."""
+
+DIFFERENCE_AGREEMENT = 1e-2
+"""Against central differences, which rays that slip off the silhouette disturb."""
+
+STEP_SIZES = (1e-3, 3e-4, 1e-4, 3e-5)
+"""Of the central difference in the free coordinate; the best is taken."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("check-gradients")(check_scene)
+
+
+@command
+def check_scene(
+    scene: SceneArgument,
+    unknown: UnknownOption = None,
+    steps: Annotated[int, typer.Option("--steps", help="Time steps of the check.")] = 6,
+    cost: CostOption = "auto",
+    cameras: Annotated[int, typer.Option("--cameras", help="Cameras that film it.")] = 3,
+    pixels: Annotated[int, typer.Option("--pixels", help="Width and height of an image.")] = 40,
+    noise: NoiseOption = "0.1voxel",
+    shape: ShapeOption = None,
+    as_json: JsonOption = False,
+    device: DeviceOption = "cpu",
+    threads: ThreadsOption = None,
+) -> None:
+    """Compare adjoint, tangent and central difference of SCENE's cost, per unknown."""
+    from pliant.app.films import Film, simulated
+    from pliant.app.fit_values import parse_unknowns
+    from pliant.app.scene_files import build_scene
+    from pliant.app.scenes import find_description
+
+    if cost not in COSTS:
+        raise BadInput(f"--cost must be one of {', '.join(COSTS)}, not '{cost}'.")
+    film = Film(cameras, pixels, noise, 1)
+    description = find_description(scene, shape=shape)
+    set_machine(device, threads)
+    built = build_scene(description, name=scene)
+    starts = parse_unknowns(unknown or [], built, away=True)
+    seen = film.take(simulated(built, steps, scene))
+    rows = compare_gradients(built, seen, starts, cost)
+    result: dict[str, Any] = {"unknowns": rows, "steps": steps}
+    result["agree"] = all(row["agree"] for row in rows.values())
+    head = f"{'unknown':<20}{'adjoint':>16}{'tangent':>16}{'difference':>16}{'a-t':>10}{'t-d':>10}"
+    lines = [head]
+    for label, row in rows.items():
+        lines.append(
+            f"{label:<20}{row['adjoint']:>16.8g}{row['tangent']:>16.8g}{row['difference']:>16.8g}"
+            f"{row['adjoint_tangent']:>10.1e}{row['tangent_difference']:>10.1e}"
+            + ("" if row["agree"] else "  differs")
+        )
+    answer(result, lines, as_json=as_json)
+    if not result["agree"]:
+        wrong = ", ".join(label for label, row in rows.items() if not row["agree"])
+        raise RunFailed(f"The derivatives of {wrong} do not agree: do not trust a fit of them.")
+
+
+def compare_gradients(scene, seen, starts: dict[str, Any], cost: str) -> dict[str, dict[str, Any]]:
+    """Derivatives of the cost by each free coordinate (log of a modulus, say), three ways."""
+    from pliant.app.progress import progress
+    from pliant.inverse.losses import Loss
+    from pliant.inverse.problem import Problem
+    from pliant.inverse.unknowns import UnknownSet, make_unknown
+
+    members = tuple(make_unknown(n, v, scene) for n, v in starts.items())
+    unknowns = UnknownSet(members)
+    problem = Problem(scene, seen, unknowns, cost=cost)
+    q = unknowns.start()
+    loss = Loss(scene.body.spacing, "squares")
+    evaluations = 2 + 2 * len(STEP_SIZES) * len(q)
+    with progress("checking gradients", evaluations) as shown:
+        centre = problem.evaluate(q, loss)
+        shown.reach(1)
+        adjoint = problem.gradient(q, loss).gradient
+        shown.reach(2)
+        differences = np.empty((len(STEP_SIZES), len(q)))
+        done = 2
+        for j, h in enumerate(STEP_SIZES):
+            for i in range(len(q)):
+                ends = []
+                for side in (1.0, -1.0):
+                    moved = q.copy()
+                    moved[i] += side * h
+                    e = problem.evaluate(moved, loss, derivatives=False, previous=centre)
+                    ends.append(e.rise)
+                    done += 1
+                    shown.reach(done)
+                differences[j, i] = (ends[0] - ends[1]) / (2.0 * h)
+    tangent = centre.gradient
+    assert adjoint is not None and tangent is not None
+    rows = {}
+    for i, label in enumerate(unknowns.labels):
+        scale = max(abs(tangent[i]), 1e-9 * float(np.abs(tangent).max()), 1e-300)
+        best = int(np.argmin(np.abs(differences[:, i] - tangent[i])))
+        off = abs(adjoint[i] - tangent[i]) / scale
+        far = abs(differences[best, i] - tangent[i]) / scale
+        rows[label] = {
+            "adjoint": float(adjoint[i]),
+            "tangent": float(tangent[i]),
+            "difference": float(differences[best, i]),
+            "step": STEP_SIZES[best],
+            "adjoint_tangent": float(off),
+            "tangent_difference": float(far),
+            "agree": bool(off < AGREEMENT and far < DIFFERENCE_AGREEMENT),
+        }
+    return rows
