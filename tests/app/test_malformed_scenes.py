@@ -83,7 +83,7 @@ WRONG = {
         block(obstacles=[{"type": "plane", "normal": [0, 0, 0]}]),
         "obstacles[0]: A plane needs a normal of positive length",
     ),
-    "model": (block(model="neo-hooke"), "'corotated' or 'linear'"),
+    "model": (block(model="neo-hooke"), "'corotated', 'corotated-qr' or 'linear'"),
     "not a table": (block(body=3), "body: it must be a table"),
 }  # fmt: skip
 

@@ -46,7 +46,7 @@ def bench_scene(case: str, *, resolution: int | None, ground: bool) -> Scene:
 
 def _raptor_like() -> Scene:
     """Seed 003's settings (its table 5.1) on a bar of 8,400 tetrahedra."""
-    body = TetBody(box(center=(1.25, 0.0, 0.0), size=(2.5, 0.8, 0.7)), edge_length=0.1)
+    body = TetBody(box(center=(1.25, 0.0, 0.0), size=(2.5, 0.8, 0.7)), edge_length=0.128)
     material = Material(
         youngs_modulus=1e6, poisson_ratio=0.4, density=0.01,
         mass_damping=0.01, stiffness_damping=0.01,

@@ -67,7 +67,8 @@ def parse_unknowns(given: list[str], scene: Scene, *, away: bool) -> Values:
             )
         else:
             raise BadInput(f"--unknown {name} needs a start: {name}=VALUE.")
-        make_unknown(name, starts[name], scene)
+        member = make_unknown(name, starts[name], scene)
+        member.coordinates(member.start)  # a start outside the possible is refused here
     return starts
 
 
@@ -94,12 +95,15 @@ def labelled(starts: Values, values: Values, scene: Scene) -> dict[str, float]:
         value = np.atleast_1d(np.asarray(values[name], float))
         if name in ("gravity", "initial_velocity"):
             value = value[: scene.dim]
-        if name not in ("ground_normal",) and len(value) != member.size:
+        if name == "ground_normal":  # two angles from its start
+            try:
+                numbers = member.value(member.coordinates(value))
+            except BadInput:
+                continue  # more than 90 degrees off: it has none
+        elif len(value) == member.size:
+            numbers = value
+        else:
             continue
-        try:
-            numbers = member.value(member.coordinates(value))
-        except BadInput:
-            continue  # a truth of zero has no logarithm: nothing to compare with
         out |= dict(zip(member.labels, (float(x) for x in numbers), strict=True))
     return out
 

@@ -11,7 +11,7 @@ import numpy as np
 from pliant.app import report_figures as figures
 from pliant.app.cloud_picture import cloud_picture
 from pliant.app.fits import FIGURES, REPORT, FitRun
-from pliant.app.picture import Studio, save_png
+from pliant.app.picture import Studio
 from pliant.app.progress import progress
 from pliant.core.files import write_text
 from pliant.dynamics.scene import Scene
@@ -144,7 +144,7 @@ def write_report(run: FitRun, folder: Path, *, showcase: bool = False) -> Path:
                 keep(*item)
             shown.reach(k + 1)
     if showcase:
-        save_png(folder / "demo.png", figures.pixels(_showcase(evidence)))
+        figures.save(_showcase(evidence), folder / "demo.png")
     page = folder / REPORT
     write_text(page, _page(run, [(place / f"{n}.png", h, t) for n, h, t in made]))
     return page
@@ -340,8 +340,8 @@ def _showcase(e: Evidence) -> Any:
     footer = (
         f"{run.result['nodes']:,} nodes, {run.result['steps']} time steps, "
         f"{run.seen.point_count:,} observed points, none of them tracked.\n"
-        f"{run.fit.iterations} iterations in {run.fit.seconds:.0f} s. Band: two standard deviations "
-        "as the fit estimates them."
+        f"{run.fit.iterations} iterations in {run.fit.seconds:.0f} s. Band: two standard "
+        "deviations as the fit estimates them."
     )
     iterations = [s.iteration for s in run.fit.history]
     return figures.showcase(left, right, captions, rows, iterations, _courses(run), footer)

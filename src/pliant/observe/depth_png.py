@@ -77,6 +77,10 @@ def read_depth_png(path: Path, size: tuple[int, int]) -> np.ndarray:
             f"{path}: has {found[0]} x {found[1]} pixels, its camera {size[0]} x {size[1]}: the "
             "intrinsics belong to another resolution."
         )
+    with path.open("rb") as stream:
+        stream.seek(-min(1024, path.stat().st_size), 2)
+        if b"IEND" not in stream.read():  # Pillow forgives a missing end, and zeros for it
+            raise BadInput(f"{path}: damaged: its end is missing: copy it again.")
     try:
         with Image.open(path, formats=["PNG"]) as image:
             return np.asarray(image).astype(np.uint16)

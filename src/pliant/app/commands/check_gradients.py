@@ -23,7 +23,7 @@ from pliant.core.errors import BadInput
 AGREEMENT = 1e-6
 """Adjoint against tangent: both are exact derivatives of one program; only solves are rounded."""
 
-DIFFERENCE_AGREEMENT = 1e-2
+DIFFERENCE_AGREEMENT = 1e-3
 """Against central differences, which rays that slip off the silhouette disturb."""
 
 STEP_SIZES = (1e-3, 3e-4, 1e-4, 3e-5)
@@ -112,7 +112,8 @@ def compare_gradients(scene, seen, starts: dict[str, Any], cost: str) -> dict[st
                     shown.reach(done)
                 differences[j, i] = (ends[0] - ends[1]) / (2.0 * h)
     tangent = centre.gradient
-    assert adjoint is not None and tangent is not None
+    assert adjoint is not None
+    assert tangent is not None
     rows = {}
     for i, label in enumerate(unknowns.labels):
         scale = max(abs(tangent[i]), 1e-9 * float(np.abs(tangent).max()), 1e-300)

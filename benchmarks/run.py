@@ -1,0 +1,220 @@
+"""Run the benchmarks and the installed peers in one go; write RESULTS.md, results.json, a picture.
+
+`--check` compares the ratios of a fresh run with the committed results.json instead.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import warp as wp
+from peers import PEERS
+
+from pliant.core.launch import Recorded, thread_count, to_device, zeros
+
+HERE = Path(__file__).parent
+CASES = [
+    ("cuboid 5", ["cuboid", "--resolution", "5"]),
+    ("cuboid 10", ["cuboid", "--resolution", "10"]),
+    ("cuboid 20", ["cuboid", "--resolution", "20"]),
+    ("cuboid 20, ground", ["cuboid", "--resolution", "20", "--ground"]),
+    ("cuboid 40", ["cuboid", "--resolution", "40", "--steps", "5"]),
+    ("torus", ["torus"]),
+    ("tets (seed 003)", ["tets"]),
+    ("bunny", ["bunny"]),
+    ("dragon", ["dragon"]),
+]
+SEED_MS = {"torus": 211.0, "bunny": 39.0, "dragon": 450.0}
+"""Forward step of seed 000 on a GTX 1060 (its table 5.2)."""
+
+ALLOWED = 0.7
+"""A ratio may fall to this share of the committed one before `--check` fails: two runs on a shared
+machine differ by about 20 %."""
+
+
+@wp.kernel
+def _triad(
+    first: wp.int32,
+    a: wp.array(dtype=wp.float64),
+    b: wp.array(dtype=wp.float64),
+    c: wp.array(dtype=wp.float64),
+    chunk: wp.int32,
+):
+    i = first + wp.tid()
+    for j in range(i * chunk, (i + 1) * chunk):
+        a[j] = b[j] + wp.float64(3.0) * c[j]
+
+
+def bandwidth() -> float:
+    """STREAM triad over arrays far larger than the caches, GB/s."""
+    n, chunk = 1 << 25, 4096
+    arrays = [zeros(n, wp.float64) for _ in range(3)]
+    launch = Recorded(_triad, n // chunk, [*arrays, chunk], grain=1)
+    times = []
+    for _ in range(8):
+        t = perf_counter()
+        launch.run()
+        times.append(perf_counter() - t)
+    return 3 * 8 * n / min(times) / 1e9
+
+
+def product_bandwidth() -> float:
+    """GB/s that the sparse product reaches on the cuboid at resolution 20."""
+    from pliant.app.benchmarks import bench_scene
+    from pliant.dynamics.system import System
+
+    system = System(bench_scene("cuboid", resolution=20, ground=False))
+    state = system.initial_state()
+    system.prepare(state)
+    x = to_device(np.ones((system.node_count, 3)), wp.vec3d)
+    y = zeros(system.node_count, wp.vec3d)
+    times = []
+    for _ in range(15):
+        t = perf_counter()
+        system.matrix.multiply(x, y)
+        times.append(perf_counter() - t)
+    blocks = system.matrix.values.shape[0]
+    moved = blocks * (72 + 4) + system.node_count * (3 * 24 + 4)
+    return moved / min(times) / 1e9
+
+
+def run_cases() -> dict[str, dict]:
+    results = {}
+    for name, arguments in CASES:
+        command = [sys.executable, "-m", "pliant", "bench", *arguments, "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"{name}: skipped ({done.stderr.strip().splitlines()[-1]})")
+            continue
+        results[name] = json.loads(done.stdout)
+        print(f"{name}: {results[name]['step_ms']:.1f} ms a step")
+    return results
+
+
+def run_peers() -> dict[str, dict]:
+    results = {}
+    for name, peer in PEERS.items():
+        try:
+            results[name] = peer()
+        except ImportError:
+            print(f"{name}: not installed (pip install 'pliant[bench]')")
+            continue
+        except Exception as error:  # a peer's own trouble must not lose our results
+            print(f"{name}: failed ({type(error).__name__}: {error})")
+            continue
+        r = results[name]
+        print(f"{name}: {r['assembly_ms']:.0f} + {r['solve_ms']:.0f} ms")
+    return results
+
+
+def ratios(cases: dict, peers: dict, stream: float, product: float) -> dict[str, float]:
+    out = {"product / stream bandwidth": product / stream}
+    ours = cases["cuboid 20"]
+    step = ours["assembly_ms"] + ours["setup_ms"] + ours["solve_ms"]
+    for name, r in peers.items():
+        out[f"{name} / pliant, cuboid 20"] = (r["assembly_ms"] + r["solve_ms"]) / step
+    for name, seed in SEED_MS.items():
+        if name in cases:
+            out[f"seed 000 (GTX 1060) / pliant, {name}"] = seed / cases[name]["step_ms"]
+    big, small = cases.get("cuboid 40"), cases["cuboid 20"]
+    if big:
+        out["time a cell, 20 / 40"] = (small["step_ms"] / small["cells"]) / (
+            big["step_ms"] / big["cells"]
+        )
+    return out
+
+
+def write(cases: dict, peers: dict, stream: float, product: float) -> None:
+    found = ratios(cases, peers, stream, product)
+    lines = [
+        "# Benchmark results",
+        "",
+        f"One run of `make bench`, {thread_count()} CPU threads. Times in milliseconds; ratios are",
+        "what counts, machines differ.",
+        "",
+        "| case | cells | nodes | assembly | set-up | solve | iterations | step | peak MB |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, r in cases.items():
+        lines.append(
+            f"| {name} | {r['cells']:,} | {r['nodes']:,} | {r['assembly_ms']:.1f} | "
+            f"{r['setup_ms']:.1f} | {r['solve_ms']:.1f} | {r['iterations']:.1f} | "
+            f"{r['step_ms']:.1f} | {r['peak_mb']:.0f} |"
+        )
+    lines += ["", "| peer, cuboid 20 | assembly | solve | iterations | what differs |",
+              "|---|---|---|---|---|"]  # fmt: skip
+    for name, r in peers.items():
+        lines.append(
+            f"| {name} | {r['assembly_ms']:.0f} | {r['solve_ms']:.0f} | {r['iterations']} | "
+            f"{r['differs']} |"
+        )
+    lines += ["", "| ratio | value |", "|---|---|"]
+    lines += [f"| {name} | {value:.2f} |" for name, value in found.items()]
+    bar = round(40 * product / stream)
+    lines += [
+        "",
+        f"Memory bandwidth: triad {stream:.1f} GB/s, sparse product {product:.1f} GB/s",
+        "",
+        f"    attainable {'#' * 40}",
+        f"    product    {'#' * bar}",
+        "",
+        "![time against cells](time_against_cells.png)",
+    ]
+    (HERE / "RESULTS.md").write_text("\n".join(lines) + "\n")
+    data = {"cases": cases, "peers": peers, "ratios": found}
+    (HERE / "results.json").write_text(json.dumps(data, indent=1) + "\n")
+    draw(cases)
+
+
+def draw(cases: dict) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rows = [r for n, r in cases.items() if n.startswith("cuboid") and "ground" not in n]
+    rows.sort(key=lambda r: r["cells"])
+    cells = np.array([r["cells"] for r in rows])
+    figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
+    for key, label in (("step_ms", "step"), ("assembly_ms", "assembly"), ("solve_ms", "solve")):
+        axes.loglog(cells, [r[key] for r in rows], "o-", label=label)
+    axes.loglog(cells, rows[-1]["step_ms"] * cells / cells[-1], "k:", label="linear")
+    axes.set_xlabel("cells")
+    axes.set_ylabel("milliseconds a step")
+    axes.legend()
+    axes.grid(alpha=0.3, which="both")
+    figure.savefig(HERE / "time_against_cells.png", dpi=130)
+
+
+def check(found: dict[str, float]) -> int:
+    committed = json.loads((HERE / "results.json").read_text())["ratios"]
+    worse = 0
+    for name, before in committed.items():
+        now = found.get(name)
+        if now is None:
+            print(f"{name}: not measured here")
+            continue
+        fell = now < ALLOWED * before
+        worse += fell
+        print(f"{name}: {now:.2f}, committed {before:.2f}{'  WORSE' if fell else ''}")
+    return 1 if worse else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare with the committed results")
+    wanted = parser.parse_args()
+    stream, product = bandwidth(), product_bandwidth()
+    cases, peers = run_cases(), run_peers()
+    if wanted.check:
+        return check(ratios(cases, peers, stream, product))
+    write(cases, peers, stream, product)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

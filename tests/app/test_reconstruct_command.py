@@ -1,0 +1,249 @@
+"""observe, reconstruct, demo, check-gradients and landscape, as a person runs them."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from command_line import block, in_process, write
+
+from pliant.app import fits, report
+from pliant.app.films import noise_in_metres
+from pliant.app.fit_values import labelled, parse_unknowns, scene_values, unlabelled
+from pliant.app.scene_files import build_scene, load_scene
+from pliant.core.errors import BadInput
+from pliant.observe.files import load_observations
+
+SOFT = {"youngs_modulus": 200.0, "mass_damping": 0.1, "stiffness_damping": 0.01}
+FILM = ("--cameras", 3, "--pixels", 32)
+
+
+@pytest.fixture(autouse=True)
+def _fewer_pictures(monkeypatch):
+    monkeypatch.setattr(report, "MOMENTS", 1)
+
+
+@pytest.fixture
+def scene(tmp_path):
+    return write(tmp_path / "block.toml", block(material=SOFT))
+
+
+@pytest.fixture
+def run(capfd, monkeypatch):
+    def go(*arguments, code=0):
+        got, out, err = in_process(capfd, monkeypatch, *arguments)
+        assert got == code, err
+        return out, err
+
+    return go
+
+
+def test_observed_then_reconstructed(scene, tmp_path, run):
+    """Without noise the values come back: the film and the fit share one model."""
+    seen, out = tmp_path / "seen", tmp_path / "fit"
+    text, _ = run("observe", scene, "--out", seen, *FILM, "--noise", 0, "--json")
+    assert json.loads(text)["frames"] == 6
+    text, err = run(
+        "reconstruct", scene, "--observations", seen, "--out", out, "--json",
+        "--unknown", "youngs_modulus=230", "--unknown", "poisson_ratio=0.33",
+    )  # fmt: skip
+    result = json.loads(text)
+    assert result == json.loads((out / "result.json").read_text())
+    E, nu = result["unknowns"]["youngs_modulus"], result["unknowns"]["poisson_ratio"]
+    assert (E["truth"], E["start"]) == (200.0, pytest.approx(230.0))
+    assert E["value"] == pytest.approx(200.0, rel=1e-3)
+    assert nu["value"] == pytest.approx(0.3, rel=1e-2)
+    assert result["steps"] == 6
+    assert result["converged"]
+    for key in ("iterations", "seconds", "forward_ms", "adjoint_ms"):
+        assert result[key] > 0
+    assert "iteration  0" in err
+    lines = [json.loads(x) for x in (out / "history.jsonl").read_text().splitlines()]
+    assert lines[0]["values"]["youngs_modulus"] == pytest.approx(230.0)
+    assert lines[-1]["values"]["youngs_modulus"] == pytest.approx(E["value"], rel=1e-6)
+    assert lines[-1]["cost"] < lines[0]["cost"]
+    page = (out / "report.html").read_text()
+    assert len(re.findall('src="data:image/png;base64,', page)) == 5
+    assert not re.search(r"(src|href)=\"(?!data:)|url\(|@import", page)
+    assert {p.name for p in (out / "figures").iterdir()} == {
+        f"{n}.png" for n in ("motion", "residuals", "convergence", "ellipses", "statistics")
+    }
+
+
+def test_demo_films_itself_and_prints_the_table(tmp_path, run):
+    stiff = block(material=SOFT | {"youngs_modulus": 2000.0, "density": 10.0})
+    scene = write(tmp_path / "block.toml", stiff)
+    out = tmp_path / "demo"
+    text, err = run("demo", "--out", out, "--scene", scene, "--pixels", 30)
+    assert "the truth here" in err
+    head, first, second = text.splitlines()[:3]
+    assert head.split()[:5] == ["unknown", "truth", "start", "value", "sigma"]
+    assert first.split()[:3] == ["youngs_modulus", "2000", "2200"]
+    assert second.split()[:3] == ["poisson_ratio", "0.3", "0.32"]
+    value, sigma = map(float, first.split()[3:5])
+    assert abs(value - 2000.0) < 4.0 * sigma
+    assert (out / "demo.png").stat().st_size > 50_000
+    assert (out / "report.html").is_file()
+
+
+def test_an_interrupted_fit_goes_on(scene, tmp_path, run, monkeypatch):
+    common = ("reconstruct", scene, *FILM, "--noise", "0.05voxel", "--no-report",
+              "--unknown", "youngs_modulus=240")  # fmt: skip
+    text, _ = run(*common, "--out", tmp_path / "whole", "--json")
+    whole = json.loads(text)
+    out = tmp_path / "parts"
+    append = fits.FitDirectory.append
+
+    def stop_after_two(self, line):
+        append(self, line)
+        if line.step.iteration >= 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fits.FitDirectory, "append", stop_after_two)
+        _, err = run(*common, "--out", out, code=130)
+    assert "run the same command again" in err
+    before = (out / "history.jsonl").read_text()
+    assert len(before.splitlines()) == 2
+    assert json.loads((out / "result.json").read_text())["status"] == "interrupted"
+    (out / "history.jsonl").write_text(before + '{"iteration": 2, "hor')  # as a crash leaves it
+    text, err = run(*common, "--out", out, "--json")
+    assert "continued after iteration 1" in err
+    result = json.loads(text)
+    E = result["unknowns"]["youngs_modulus"]
+    assert E["start"] == pytest.approx(240.0)
+    assert E["value"] == pytest.approx(
+        whole["unknowns"]["youngs_modulus"]["value"], abs=0.05 * E["sigma"]
+    )
+    lines = [json.loads(x) for x in (out / "history.jsonl").read_text().splitlines()]
+    numbers = [x["iteration"] for x in lines]
+    assert numbers == sorted(set(numbers))
+    assert numbers[:3] == [0, 1, 2]
+    assert result["iterations"] >= numbers[-1]
+
+    _, err = run(*common, "--out", out)
+    assert "finished already" in err
+    changed = [*common[:-1], "youngs_modulus=250"]
+    _, err = run(*changed, "--out", out, code=2)
+    assert "holds another fit ('unknowns'" in err
+
+
+def test_a_recording_from_elsewhere(scene, tmp_path, run, caplog):
+    """Points in millimetres, without times, cameras or record, with a wall behind them."""
+    seen = tmp_path / "seen"
+    run("observe", scene, "--out", seen, *FILM, "--noise", "0.02voxel", "--layout", "ply")
+    frames = load_observations(seen).frames
+    for path in seen.iterdir():
+        path.unlink()
+    rng = np.random.default_rng(0)
+    for k, frame in enumerate(frames, start=1):
+        wall = rng.uniform((-2, -2, -4.1), (2, 2, -4.0), (200, 3))
+        points = 1000.0 * np.concatenate([frame.points, wall])
+        rows = "\n".join(" ".join(f"{x:.6f}" for x in p) for p in points)
+        head = "ply\nformat ascii 1.0\nelement vertex {}\n" + "".join(
+            f"property float {a}\n" for a in "xyz"
+        )
+        text = f"{head.format(len(points))}end_header\n{rows}\n"
+        (seen / f"cloud{k}.ply").write_text(text)
+    # a frame at rest, as recordings begin; its number makes the others' times come out right
+    still = load_scene(scene).body
+    points = 1000.0 * still.surface.positions(still.nodes)
+    rows = "\n".join(" ".join(f"{x:.6f}" for x in p) for p in points)
+    (seen / "cloud0.ply").write_text(f"{head.format(len(points))}end_header\n{rows}\n")
+    text, _ = run(
+        "reconstruct", scene, "--observations", seen, "--frame-rate", 50, "--out",
+        tmp_path / "fit", "--unknown", "youngs_modulus=230", "--json",
+    )  # fmt: skip
+    assert "taken to be in mm" in caplog.text
+    assert "1200 of" in caplog.text
+    result = json.loads(text)
+    E = result["unknowns"]["youngs_modulus"]
+    assert E["truth"] is None
+    assert E["value"] == pytest.approx(200.0, rel=0.02)
+
+
+def test_a_run_directory_is_filmed(scene, tmp_path, run):
+    out = tmp_path / "run"
+    run("simulate", scene, "--out", out, "--every", 2, "--no-pictures")
+    text, _ = run("observe", out, "--out", tmp_path / "a", *FILM, "--layout", "depth", "--json")
+    assert json.loads(text)["frames"] == 3
+    assert [f.time for f in load_observations(tmp_path / "a").frames] == pytest.approx(
+        [0.04, 0.08, 0.12]
+    )
+    _, err = run("observe", scene, "--out", tmp_path / "a", *FILM, code=2)
+    assert "--overwrite" in err
+    _, err = run("observe", scene, "--out", out, *FILM, "--overwrite", code=2)
+    assert "not empty" in err
+    _, err = run("observe", tmp_path, "--out", tmp_path / "b", code=2)
+    assert "holds no run" in err
+
+
+def test_check_gradients(scene, run):
+    text, _ = run(
+        "check-gradients", scene, "--steps", 4, "--cameras", 2, "--pixels", 24, "--json",
+        "--unknown", "youngs_modulus", "--unknown", "poisson_ratio", "--unknown", "density",
+    )  # fmt: skip
+    result = json.loads(text)
+    assert result["agree"]
+    rows = result["unknowns"]
+    for row in rows.values():
+        assert row["adjoint"] == pytest.approx(row["tangent"], rel=1e-6)
+        assert row["difference"] == pytest.approx(row["tangent"], rel=1e-3)
+    # a body that falls under its weight shows only the ratio: E d/dE = - rho d/drho
+    assert rows["density"]["tangent"] == pytest.approx(-rows["youngs_modulus"]["tangent"], rel=1e-5)
+
+
+def test_landscape(scene, tmp_path, run):
+    text, _ = run(
+        "landscape", scene, "--points", 5, *FILM, "--noise", 0, "--steps", 4, "--json",
+        "--out", tmp_path / "map",
+    )  # fmt: skip
+    result = json.loads(text)
+    assert result["lowest"] == pytest.approx([200.0, 0.3])
+    assert result["path"][0] == pytest.approx([220.0, 0.32])
+    assert result["path"][-1] == pytest.approx([200.0, 0.3], rel=0.01)
+    assert (tmp_path / "map" / "landscape.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (("--unknown", "youngs_modulos=3"), "youngs_modulus"),
+        (("--unknown", "youngs_modulus=soft"), "expected a number"),
+        (("--unknown", "youngs_modulus=-3"), "positive"),
+        (("--unknown", "density", "--unknown", "density=2"), "twice"),
+        (("--unknown", "gravity=1,2"), "takes 3"),
+        (("--unknown", "contact_stiffness"), "needs a start"),
+        (("--cost", "best"), "--cost"),
+        (("--noise", "loud"), "--noise"),
+        (("--cameras", 0), "--cameras"),
+        (("--observations", "nowhere"), "nowhere"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(scene, tmp_path, run, options, match):
+    out = tmp_path / "fit"
+    text, err = run("reconstruct", scene, "--out", out, *options, code=2)
+    assert match in err
+    assert err.count("\n") == 1
+    assert text == ""
+    assert not out.exists()
+
+
+def test_values_and_labels():
+    plane = {"type": "plane", "normal": [0.1, 1.0, 0.0], "offset": -2.0}
+    scene = build_scene(block(material=SOFT, obstacles=[plane]))
+    own = scene_values(scene)
+    assert own["youngs_modulus"] == 200.0
+    starts = parse_unknowns(
+        ["youngs_modulus", "ground_normal=0,1,0", "gravity=0,-9,0"], scene, away=True
+    )
+    assert starts["youngs_modulus"] == pytest.approx(220.0)
+    numbers = labelled(starts, own, scene)
+    assert numbers["gravity.y"] == -9.81
+    back = unlabelled(starts, numbers, scene)
+    assert back["ground_normal"] == pytest.approx(own["ground_normal"])
+    assert back["gravity"] == pytest.approx(own["gravity"])
+    assert noise_in_metres("0.5voxel", scene) == 0.125
+    assert noise_in_metres("5mm", scene) == pytest.approx(0.005)
+    with pytest.raises(BadInput):
+        noise_in_metres("-1", scene)
