@@ -343,7 +343,7 @@ def draw_table(axes: Any, rows: Sequence[Sequence[str]], footer: str) -> None:
     for r, row in enumerate(rows):
         for c, cell in enumerate(row):
             axes.text(
-                x[c], y, cell, transform=axes.transAxes, fontsize=11 if r else 9.5,
+                x[c], y, cell, transform=axes.transAxes, fontsize=10 if r else 9,
                 color=INK if r else FAINT, ha="left" if c == 0 else "right", va="center",
                 fontweight="bold" if r and rows[0][c] == "value" else "normal",
             )  # fmt: skip

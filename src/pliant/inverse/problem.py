@@ -1,7 +1,8 @@
 """The misfit of a simulation against observations, as a function of the unknowns."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import warp as wp
@@ -23,26 +24,78 @@ from pliant.observe.observations import Observations
 from pliant.observe.raycast import SurfaceQueries
 
 
-@dataclass
-class Evaluation:
-    """Cost and, where asked for, its Gauss-Newton model at q.
+@dataclass(frozen=True)
+class FrameMisfit:
+    """Residuals r (m,) [m] of a frame, their derivative J (m, p) by q, and which are usable."""
 
-    cost = sum rho(r / sigma) [1] over the usable points; rise: change of the cost against a
-    previous evaluation over the points usable in both; gradient (p,), hessian (p, p); rms [m] of
-    the residuals; frame_rms: (frames,) [m]; values: per frame, each point's cost, NaN if unusable.
-    """
+    r: np.ndarray
+    J: np.ndarray
+    usable: np.ndarray
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The misfit at q, frame by frame; costs and Gauss-Newton models follow for any loss."""
 
     q: np.ndarray
-    cost: float
-    residual_count: int
-    rms: float
-    spread: float
-    gradient: np.ndarray | None = None
-    hessian: np.ndarray | None = None
-    rise: float = 0.0
-    values: dict[int, np.ndarray] = field(default_factory=dict, repr=False)
-    loss: Loss | None = None
-    frame_rms: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    loss: Loss
+    frames: dict[int, FrameMisfit] = field(repr=False)
+    frame_count: int = 0
+
+    def under(self, loss: Loss) -> "Evaluation":
+        """The same misfit judged by another loss."""
+        return replace(self, loss=loss)
+
+    @cached_property
+    def model(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """Cost = sum rho(r) over the usable points, its gradient (p,) and Hessian (p, p)."""
+        p = next(iter(self.frames.values())).J.shape[1] if self.frames else 0
+        cost, g, H = 0.0, np.zeros(p), np.zeros((p, p))
+        for f in self.frames.values():
+            value, weight = self.loss(f.r)
+            weight = np.where(f.usable, weight, 0.0)
+            cost += float(value[f.usable].sum())
+            g += f.J.T @ (weight * f.r)
+            H += f.J.T @ (weight[:, None] * f.J)
+        return cost, g, H
+
+    @property
+    def cost(self) -> float:
+        """Sum of the losses [1]."""
+        return self.model[0]
+
+    def rise_from(self, before: "Evaluation") -> float:
+        """Change of the cost against another evaluation, over the points usable in both."""
+        total = 0.0
+        for k, f in self.frames.items():
+            both = f.usable & before.frames[k].usable
+            total += float((self.loss(f.r)[0] - self.loss(before.frames[k].r)[0])[both].sum())
+        return total
+
+    @cached_property
+    def usable(self) -> np.ndarray:
+        """All usable residuals [m]."""
+        parts = [f.r[f.usable] for f in self.frames.values()]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of the residuals [m]."""
+        return float(np.sqrt(np.mean(self.usable**2))) if len(self.usable) else 0.0
+
+    @property
+    def spread(self) -> float:
+        """Robust standard deviation of the residuals [m]: 1.4826 times the median size."""
+        return float(1.4826 * np.median(np.abs(self.usable))) if len(self.usable) else 0.0
+
+    @property
+    def frame_rms(self) -> np.ndarray:
+        """Root mean square of each frame's residuals [m], zero for frames without any."""
+        out = np.zeros(self.frame_count)
+        for k, f in self.frames.items():
+            if f.usable.any():
+                out[k] = np.sqrt(np.mean(f.r[f.usable] ** 2))
+        return out
 
 
 @dataclass(frozen=True)
@@ -94,14 +147,12 @@ class Problem:
         *,
         derivatives: bool = True,
         horizon: int | None = None,
-        previous: Evaluation | None = None,
     ) -> Evaluation:
-        """Simulate at q up to step `horizon` and sum up the misfit."""
+        """Simulate at q up to step `horizon` and collect the misfit."""
         steps = self.last_step if horizon is None else min(horizon, self.last_step)
         self.system.update(self.unknowns.apply(self.scene, q))
         directions = self.unknowns.directions(self.system, q) if derivatives else []
-        p = len(q)
-        total = _Sums(p if derivatives else 0, len(self.seen.frames), loss, previous)
+        frames: dict[int, FrameMisfit] = {}
         before: tuple[np.ndarray, list[np.ndarray]] | None = None
 
         def on_frame(step: int, state: State, tangents: list[State]) -> None:
@@ -109,26 +160,28 @@ class Problem:
             now = (state.u.numpy(), [t.u.numpy() for t in tangents])
             for m in self._moments:
                 if m.step == step and m.share <= 1e-9:
-                    self._add(total, m.frame, now[0], now[1], loss)
+                    frames[m.frame] = self._misfit(m.frame, now[0], now[1], loss)
                 elif before is not None and m.step == step - 1 and m.share > 1e-9:
                     mix = [
                         (1.0 - m.share) * a + m.share * b
                         for a, b in zip([before[0], *before[1]], [now[0], *now[1]], strict=True)
                     ]
-                    self._add(total, m.frame, mix[0], mix[1:], loss)
+                    frames[m.frame] = self._misfit(m.frame, mix[0], mix[1:], loss)
             before = now
             if self._progress is not None:
                 self._progress(step, steps)
 
         run_with_tangents(self.system, steps, directions, on_frame)
-        return total.evaluation(q)
+        return Evaluation(q.copy(), loss, frames, len(self.seen.frames))
 
-    def gradient(self, q: np.ndarray, loss: Loss, *, horizon: int | None = None) -> Evaluation:
-        """Cost and gradient by the adjoint: one backward run, however many unknowns."""
+    def gradient(
+        self, q: np.ndarray, loss: Loss, *, horizon: int | None = None
+    ) -> tuple[Evaluation, np.ndarray]:
+        """Misfit and gradient by the adjoint: one backward run, however many unknowns."""
         steps = self.last_step if horizon is None else min(horizon, self.last_step)
         self.system.update(self.unknowns.apply(self.scene, q))
         states = run(self.system, steps)
-        total = _Sums(0, len(self.seen.frames), loss, None)
+        frames: dict[int, FrameMisfit] = {}
         seeds: dict[int, np.ndarray] = {}
         for m in self._moments:
             parts = [(m.step, 1.0 - m.share)]
@@ -137,7 +190,11 @@ class Problem:
             if parts[-1][0] > steps:
                 continue
             u = sum(weight * states[k].u.numpy() for k, weight in parts)
-            bar = self._add(total, m.frame, u, [], loss, pull=True)
+            res = self.residuals(m.frame, u, loss)
+            frames[m.frame] = FrameMisfit(res.r, np.zeros((len(res.r), 0)), res.usable)
+            weight = np.where(res.usable, loss(res.r)[1], 0.0)
+            at_points = res.pull(weight * res.r, len(self._surface.points))
+            bar = self._surface.points.spread(at_points)
             for k, weight in parts:
                 seeds[k] = seeds.get(k, 0.0) + weight * bar
 
@@ -148,9 +205,8 @@ class Problem:
             return State(to_device(seeds[k], wp.vec3d), zero, zero)
 
         dual = run_adjoint(self.system, states, seed)
-        result = total.evaluation(q)
-        result.gradient = self.unknowns.pull(self.system, q, dual)
-        return result
+        found = Evaluation(q.copy(), loss, frames, len(self.seen.frames))
+        return found, self.unknowns.pull(self.system, q, dual)
 
     def residuals(self, frame: int, u: np.ndarray, loss: Loss) -> Residuals:
         """Residuals of one frame for a displacement (nodes, 3)."""
@@ -163,57 +219,8 @@ class Problem:
         curvature = mean_curvature(points, self._surface.facets)
         return foot_residuals(self._queries, seen, curvature, loss.sigma)
 
-    def _add(self, total, frame, u, tangents, loss, *, pull=False):
+    def _misfit(self, frame: int, u: np.ndarray, tangents, loss: Loss) -> FrameMisfit:
         res = self.residuals(frame, u, loss)
         columns = [res.along(self._surface.positions(t)) for t in tangents]
-        weight = total.add(frame, res, columns)
-        if pull:
-            at_points = res.pull(weight * res.r, len(self._surface.points))
-            return self._surface.points.spread(at_points)
-        return None
-
-
-class _Sums:
-    def __init__(self, p: int, frames: int, loss: Loss, previous: Evaluation | None):
-        self.p, self.loss, self.previous = p, loss, previous
-        self.cost = self.rise = 0.0
-        self.g, self.H = np.zeros(p), np.zeros((p, p))
-        self.square, self.count = np.zeros(frames), np.zeros(frames)
-        self.values: dict[int, np.ndarray] = {}
-        self.all: list[np.ndarray] = []
-
-    def add(self, frame: int, res: Residuals, columns: list[np.ndarray]) -> np.ndarray:
-        """Add a frame; returns the weights (m,) of its points, zero where not usable."""
-        value, weight = self.loss(res.r)
-        value = np.where(res.usable, value, np.nan)
-        self.values[frame] = value
-        if self.previous is not None:
-            self.rise += float(np.nansum(value - self.previous.values[frame]))
-        weight = np.where(res.usable, weight, 0.0)
-        r = res.r[res.usable]
-        self.cost += float(np.nansum(value))
-        self.square[frame] = float(r @ r)
-        self.count[frame] = len(r)
-        self.all.append(r)
-        if self.p:
-            J = np.stack(columns, axis=1)
-            self.g += J.T @ (weight * res.r)
-            self.H += J.T @ (weight[:, None] * J)
-        return weight
-
-    def evaluation(self, q) -> Evaluation:
-        r = np.concatenate(self.all) if self.all else np.zeros(0)
-        count = max(len(r), 1)
-        return Evaluation(
-            q=q.copy(),
-            cost=self.cost,
-            residual_count=len(r),
-            rms=float(np.sqrt(self.square.sum() / count)),
-            spread=float(1.4826 * np.median(np.abs(r))) if len(r) else 0.0,
-            gradient=self.g if self.p else None,
-            hessian=self.H if self.p else None,
-            rise=self.rise,
-            values=self.values,
-            loss=self.loss,
-            frame_rms=np.sqrt(self.square / np.maximum(self.count, 1)),
-        )
+        J = np.stack(columns, axis=1) if columns else np.zeros((len(res.r), 0))
+        return FrameMisfit(res.r, J, res.usable)

@@ -28,7 +28,7 @@ HORIZONS = (0.25, 0.5, 1.0)
 NEAR = 1.0
 """Residual, in cells, below which a start counts as near and sees the whole recording at once."""
 
-STEP_TOLERANCE = 1e-2
+STEP_TOLERANCE = 3e-2
 """A step shorter than this share of its own standard deviation ends the fit."""
 
 
@@ -101,7 +101,6 @@ class _LevenbergMarquardt:
             scale = max(sigma, min(current.spread, self.spacing))
             loss = self._loss(scale)
             current = self._rescaled(current, loss, horizon)
-            assert current.loss is not None
             self._log(current, horizon)
             if self.iterations >= self.max_iterations:
                 return q, current, False
@@ -115,15 +114,15 @@ class _LevenbergMarquardt:
                 return q, current, True
 
     def _rescaled(self, e: Evaluation, loss: Loss, horizon: int) -> Evaluation:
-        """The evaluation under another scale; only the robust weights change, H and g scale."""
-        same = e.loss is not None and abs(e.loss.sigma - loss.sigma) < 0.2 * loss.sigma
-        return e if same else self.problem.evaluate(e.q, loss, horizon=horizon)
+        """The evaluation under another scale."""
+        if self.problem.cost_name == "foot":  # its curvature correction depends on the scale
+            same = abs(e.loss.sigma - loss.sigma) < 0.2 * loss.sigma
+            return e if same else self.problem.evaluate(e.q, loss, horizon=horizon)
+        return e.under(loss)
 
     def _step(self, e: Evaluation, loss: Loss, horizon: int):
         """One accepted step: (q, evaluation, length in standard deviations), or (None, e, 0)."""
-        assert e.hessian is not None
-        assert e.gradient is not None
-        H, g = e.hessian, e.gradient
+        _, g, H = e.model
         scaling = np.maximum(np.diag(H), 1e-12 * max(np.diag(H).max(), 1e-300))
         for _ in range(8):
             dq = -np.linalg.solve(H + self.damping * np.diag(scaling), g)
@@ -132,14 +131,14 @@ class _LevenbergMarquardt:
             if np.abs(dq).max() < 1e-9:
                 return None, e, 0.0
             try:
-                trial = self.problem.evaluate(e.q + dq, loss, horizon=horizon, previous=e)
+                trial = self.problem.evaluate(e.q + dq, loss, horizon=horizon)
             except SolverFailure as failure:
                 log.info("step refused: %s", failure)
                 self.damping = max(self.damping, 1e-2) * 10.0
                 continue
             self.iterations += 1
             # within a standard deviation the model beats a cost with pixels coming and going
-            if trial.rise <= 1e-12 * e.cost or length < 1.0:
+            if length < 1.0 or trial.rise_from(e) <= 1e-12 * e.cost:
                 self.damping = max(self.damping / 10.0, 1e-9)
                 return trial.q, trial, length
             self.damping = max(self.damping, 1e-4) * 10.0
@@ -159,9 +158,8 @@ class _LevenbergMarquardt:
         p = self.problem
         labels = p.unknowns.labels
         noise = p.seen.noise or e.spread
-        final = p.evaluate(q, self._loss(max(noise, 1e-9 * self.spacing)))
-        H = final.hessian
-        assert H is not None
+        final = self._rescaled(e, self._loss(noise), p.last_step)
+        _, _, H = final.model
         covariance_q = _covariance(H)
         slopes = p.unknowns.slopes(q)
         covariance = slopes[:, None] * covariance_q * slopes[None, :]

@@ -178,7 +178,7 @@ def cost_map(scene, seen, over, x: np.ndarray, y: np.ndarray, cost: str) -> np.n
                      zip(unknowns.members, (x[i], y[j]), strict=True)]
                 )  # fmt: skip
                 e = problem.evaluate(q, loss, derivatives=False)
-                values[j, i] = e.cost / max(e.residual_count, 1) * seen.point_count
+                values[j, i] = e.cost / max(len(e.usable), 1) * seen.point_count
             except (SolverFailure, BadInput):
                 continue  # beyond what the material allows: a hole in the map
             finally:

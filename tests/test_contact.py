@@ -1,0 +1,155 @@
+"""Contact: Hertz's force, weight carried by the floor, and friction on a slope."""
+
+import numpy as np
+import pytest
+import warp as wp
+
+import pliant as pl
+from pliant.core.launch import to_device, zeros
+from pliant.dynamics.statics import solve_static_recorded
+from pliant.dynamics.system import System
+
+NU = 0.3
+E = 1.0 - NU**2
+"""So that E* = E / (1 - nu^2) = 1; the radius is 1 too."""
+
+
+def contact_force(system, u):
+    """Sum of the contact forces on the nodes."""
+    full = np.zeros((len(u), 3))
+    full[:, : u.shape[1]] = u
+    field, still, out = (to_device(full, wp.vec3d), *(zeros(len(u), wp.vec3d) for _ in range(2)))
+    system.contact.add_forces(field, still, field, field, f_new=1.0, f_old=0.0, out=out)
+    return out.numpy().sum(axis=0)
+
+
+def hertz(depth):
+    return 4.0 / 3.0 * depth**1.5
+
+
+def half_space(normal, offset):
+    return pl.shapes.half_space(normal=normal, offset=offset)
+
+
+def sphere_into_block(cells, depth, size=0.4):
+    """A rigid ball pressed into a quarter of an elastic half space; the force over Hertz's.
+
+    Far from the contact the half space moves as under a point force (Boussinesq), which the outer
+    faces of the block are given; so the approach is Hertz's, without a finite body's own yielding.
+    """
+    h, mu, F = size / cells, E / (2 * (1 + NU)), hertz(depth)
+
+    def far(x, t):
+        z, r = -x[:, 1], np.hypot(x[:, 0], x[:, 2])
+        rho = np.hypot(r, z)
+        down = F / (4 * np.pi * mu) * (2 * (1 - NU) / rho + z**2 / rho**3)
+        out = F / (4 * np.pi * mu) * (z / rho**3 - (1 - 2 * NU) / (rho * (rho + z)))
+        return np.stack([out * x[:, 0], -down, out * x[:, 2]], axis=1)
+
+    body = pl.GridBody(
+        pl.shapes.box(center=(size / 2, -size / 2, size / 2), size=(size,) * 3), h
+    )
+    end = -size + 1e-9
+    scene = pl.Scene(
+        body, pl.Material(E, NU), gravity=(0, 0, 0), model="linear",
+        fixed=[
+            pl.Fixed(half_space((1, 0, 0), 1e-9), axes="x"),
+            pl.Fixed(half_space((0, 0, 1), 1e-9), axes="z"),
+            pl.Fixed(half_space((-1, 0, 0), end), far),
+            pl.Fixed(half_space((0, 0, -1), end), far),
+            pl.Fixed(half_space((0, 1, 0), end), far),
+        ],
+        obstacles=[pl.Obstacle(pl.shapes.sphere(radius=1.0, center=(0, 1 - depth, 0)), 0.02)],
+        contact=pl.ContactLaw(stiffness=400 * E / h, sharpness=500 / h),
+    )  # fmt: skip
+    system = System(scene)
+    u, record = solve_static_recorded(scene, tolerance=1e-5, system=system)
+    return -4.0 * contact_force(system, u)[1] / F, record
+
+
+def test_hertz():
+    ratio, record = sphere_into_block(12, 0.02)
+    assert ratio == pytest.approx(1.0, abs=0.05)
+    assert record.rotation_updates < 30
+
+
+@pytest.mark.slow
+def test_hertz_converges():
+    coarse, fine = (abs(sphere_into_block(n, 0.02)[0] - 1.0) for n in (8, 16))
+    assert fine < 0.05
+    assert fine < coarse
+
+
+def ball_on_plane(cells, depth):
+    """Half a ball pressed on the floor by its flat side: the force over Hertz's."""
+    h = 1.0 / cells
+    ball = pl.shapes.sphere(radius=1.0, center=(0, 1, 0))
+    body = pl.GridBody(pl.shapes.intersection(ball, half_space((0, 1, 0), 1.0)), h)
+    scene = pl.Scene(
+        body, pl.Material(E, NU), gravity=(0, 0, 0), model="linear",
+        fixed=[pl.Fixed(half_space((0, -1, 0), -1.0 + 1e-9), (0, -depth, 0))],
+        obstacles=[pl.Plane((0, 1, 0), 0.0)],
+        contact=pl.ContactLaw(stiffness=200 * E / h, sharpness=500 / h),
+    )  # fmt: skip
+    system = System(scene)
+    u, _ = solve_static_recorded(scene, tolerance=1e-5, system=system)
+    return contact_force(system, u)[1] / hertz(depth)
+
+
+@pytest.mark.slow
+def test_hertz_of_an_elastic_ball():
+    """Half a ball is stiffer than Hertz's half space by its finite size (Tatara 1991).
+
+    The approach to its middle is d = F^(2/3) (3/4)^(2/3) - F f / (pi E), f = (1 + nu)/4 + (1 - nu^2)/2
+    for a contact much smaller than the ball: 7.7 % more force at d = 0.02.
+    """
+    depth = 0.02
+    f = (1 + NU) / 4 + (1 - NU**2) / 2
+    F = hertz(depth)
+    for _ in range(50):
+        F = hertz(depth + F * f / (np.pi * E))
+    assert F / hertz(depth) == pytest.approx(1.08, abs=0.02)
+    assert ball_on_plane(12, depth) == pytest.approx(F / hertz(depth), rel=0.05)
+
+
+@pytest.mark.parametrize("kind", ["grid", "triangles"])
+def test_the_floor_carries_the_weight(kind):
+    """A disc dropped on the floor comes to rest; the floor's push is its weight."""
+    disc = pl.shapes.circle(radius=0.5, center=(0.0, 0.52))
+    body = pl.GridBody(disc, 0.1) if kind == "grid" else pl.TetBody(disc, edge_length=0.12)
+    scene = pl.Scene(
+        body, pl.Material(2e3, 0.3, 10.0, mass_damping=8.0), gravity=(0, -9.81),
+        obstacles=[pl.Plane((0, 1), 0.0)], integrator=pl.Newmark1(0.01, theta=0.6),
+    )  # fmt: skip
+    run = pl.simulate(scene, 400)
+    system = System(scene)
+    weight = 10.0 * 9.81 * body.volume
+    assert np.abs(run.velocities[-1]).max() < 1e-3
+    assert contact_force(system, run.displacements[-1])[1] == pytest.approx(weight, rel=1e-3)
+    low = (body.surface.positions(body.nodes + run.displacements[-1]))[:, 1].min()
+    assert abs(low) < 0.02
+
+
+def test_friction_on_a_slope():
+    """Coulomb: it slides with g (sin a - c cos a) when tan a > c, and stays when tan a < c."""
+    angle, time = np.radians(20.0), 0.6
+    n, along = np.array([np.sin(angle), np.cos(angle)]), np.array([np.cos(angle), -np.sin(angle)])
+    body = pl.GridBody(pl.shapes.box(center=(0, 0.1), size=(0.4, 0.2)), 0.1)
+    # gravity is turned instead of the slope
+    gravity = (9.81 * np.sin(angle), -9.81 * np.cos(angle))
+    assert gravity @ np.array([0.0, -1.0]) == pytest.approx(9.81 * (n @ [0.0, 1.0]))
+    assert along @ [0.0, -1.0] > 0.0
+    moved = {}
+    for friction in (0.0, 0.1, 0.8):
+        scene = pl.Scene(
+            body, pl.Material(2e4, 0.3, 10.0, mass_damping=0.0, stiffness_damping=1e-3),
+            gravity=gravity, obstacles=[pl.Plane((0, 1), 0.0)],
+            contact=pl.ContactLaw(friction=friction, slip_speed=1e-2),
+            integrator=pl.Newmark1(0.002, theta=0.6),
+        )  # fmt: skip
+        moved[friction] = pl.simulate(scene, round(time / 0.002)).displacements[-1][:, 0].mean()
+    free = 0.5 * 9.81 * np.sin(angle) * time**2
+    slowed = 0.5 * 9.81 * (np.sin(angle) - 0.1 * np.cos(angle)) * time**2
+    assert moved[0.0] == pytest.approx(free, rel=0.01)
+    assert moved[0.1] == pytest.approx(slowed, rel=0.05)
+    assert abs(moved[0.8]) < 0.02 * free

@@ -1,0 +1,134 @@
+"""The main job on a small torus: what is recovered, how sure, and what is said of the rest."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pliant as pl
+from pliant.inverse.costs import depth_residuals, foot_residuals, mean_curvature
+from pliant.observe.raycast import SurfaceQueries
+
+BODY = pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), 0.2)
+SCENE = pl.Scene(
+    BODY,
+    pl.Material(2000.0, 0.3, 3.0, mass_damping=0.1, stiffness_damping=0.01),
+    gravity=(4.0, -9.0, 3.0),
+    fixed=[pl.Fixed(pl.shapes.box(center=(0, 1.35, 0), size=(1, 0.3, 1)))],
+    integrator=pl.Newmark1(0.02, 0.6),
+)
+STEPS = 20
+START = {"youngs_modulus": 2200.0, "poisson_ratio": 0.32}
+TRUTH = {"youngs_modulus": 2000.0, "poisson_ratio": 0.3}
+
+
+@pytest.fixture(scope="module")
+def swing():
+    return pl.simulate(SCENE, STEPS)
+
+
+@pytest.fixture(scope="module")
+def cameras():
+    return pl.ring_of_cameras(SCENE, 6, width=60, height=60)
+
+
+def test_exact_without_noise(swing, cameras):
+    seen = pl.observe(swing, cameras)
+    fit = pl.reconstruct(SCENE, seen, START)
+    assert fit.converged
+    for name, value in TRUTH.items():
+        assert fit.values[name] == pytest.approx(value, rel=1e-3)
+
+
+def test_noisy_depth_within_three_sigma(swing, cameras):
+    seen = pl.observe(swing, cameras, noise=0.5 * BODY.spacing, seed=1)
+    fit = pl.reconstruct(SCENE, seen, START)
+    for name, value in TRUTH.items():
+        assert abs(fit.values[name] - value) < 3.0 * fit.sigma[name]
+        assert 0.0 < fit.sigma[name] < 0.15 * value
+    assert fit.rms == pytest.approx(0.5 * BODY.spacing, rel=0.05)
+
+
+def test_far_start(swing, cameras):
+    seen = pl.observe(swing, cameras, noise=0.1 * BODY.spacing, seed=2)
+    fit = pl.reconstruct(SCENE, seen, {"youngs_modulus": 500.0, "poisson_ratio": 0.45})
+    assert fit.iterations <= 12
+    for name, value in TRUTH.items():
+        assert abs(fit.values[name] - value) < 3.0 * fit.sigma[name]
+
+
+def test_points_without_cameras(swing, cameras):
+    seen = pl.observe(swing, cameras, noise=0.1 * BODY.spacing, seed=3, kind="points")
+    fit = pl.reconstruct(SCENE, seen, {"youngs_modulus": 2200.0})
+    assert fit.values["youngs_modulus"] == pytest.approx(2000.0, rel=0.01)
+
+
+def test_frames_between_the_steps(swing, cameras):
+    """Observed at twice the step of the simulation: every other frame is interpolated."""
+    fine = pl.simulate(replace(SCENE, integrator=pl.Newmark1(0.01, 0.6)), 2 * STEPS - 1)
+    seen = pl.observe(fine, cameras)
+    fit = pl.reconstruct(SCENE, seen, {"youngs_modulus": 2200.0})
+    assert fit.values["youngs_modulus"] == pytest.approx(2000.0, rel=0.03)
+
+
+def test_modulus_and_density_are_seen_as_a_ratio(swing, cameras):
+    seen = pl.observe(swing, cameras, noise=0.1 * BODY.spacing, seed=4)
+    fit = pl.reconstruct(SCENE, seen, {"youngs_modulus": 2200.0, "density": 3.0})
+    assert any("ratio" in line and "density" in line for line in fit.advice)
+    ratio = fit.values["youngs_modulus"] / fit.values["density"]
+    assert ratio == pytest.approx(2000.0 / 3.0, rel=0.02)
+
+
+def test_gravity(swing, cameras):
+    seen = pl.observe(swing, cameras, noise=0.1 * BODY.spacing, seed=5)
+    fit = pl.reconstruct(SCENE, seen, {"gravity": (3.0, -9.5, 2.5)})
+    for axis, value in zip("xyz", SCENE.gravity, strict=True):
+        sigma = fit.sigma[f"gravity.{axis}"]
+        assert abs(fit.values[f"gravity.{axis}"] - value) < max(3.5 * sigma, 1e-3)
+
+
+def test_empty_observations_are_refused(swing):
+    nothing = pl.Observations([])
+    with pytest.raises(pl.BadInput, match="no points"):
+        pl.reconstruct(SCENE, nothing, START)
+    with pytest.raises(pl.BadInput, match="youngs_modulus"):
+        pl.reconstruct(SCENE, nothing, {"young_modulus": 1.0})
+
+
+@pytest.mark.parametrize("kind", ["depth", "foot"])
+def test_derivative_of_the_residuals(swing, cameras, kind):
+    """r along a smooth motion: the remainder falls with the square of the step."""
+    seen = pl.observe(swing, cameras, noise=0.02, seed=6, frames=[STEPS])
+    frame = seen.frames[0]
+    points = swing.surface(STEPS)
+    queries = SurfaceQueries(points, BODY.surface.facets)
+    motion = np.stack(
+        [np.sin(points[:, 1]), np.cos(2 * points[:, 0]), np.sin(points[:, 2] + 1)], axis=1
+    )
+
+    def residuals(e):
+        queries.move(points + e * motion)
+        if kind == "depth":
+            return depth_residuals(queries, frame, seen.cameras, 0.2)
+        return foot_residuals(queries, frame, None, 0.0)
+
+    base = residuals(0.0)
+    slope = base.along(motion)
+    rest = []
+    for e in (4e-4, 2e-4):
+        moved = residuals(e)
+        same = (moved.corners == base.corners).all(axis=1) & base.usable & moved.usable
+        rest.append(np.median(np.abs(moved.r - base.r - e * slope)[same]))
+    assert np.log2(rest[0] / rest[1]) > 1.8
+
+
+def test_mean_curvature_of_a_torus():
+    """Its integral over the surface is 2 pi^2 times the major radius."""
+    body = pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), 0.07)
+    x = body.surface.positions(body.nodes)
+    found = mean_curvature(x, body.surface.facets)
+    total = found @ body.surface.point_areas(x)
+    assert total == pytest.approx(2 * np.pi**2, rel=0.02)
+    c = (np.hypot(x[:, 0], x[:, 1]) - 1.0) / 0.35
+    exact = (1 + 0.7 * c) / (0.7 * (1 + 0.35 * c))
+    assert np.abs(found / exact - 1.0).max() < 0.2
