@@ -10,8 +10,10 @@ import numpy as np
 class Anderson:
     """Feed it u and the step g(u); it returns the next u."""
 
-    def __init__(self, depth: int = 10):
+    def __init__(self, *, depth: int = 10, mixing: float = 1.0):
+        """depth: steps remembered; mixing: share of the combined residual that is added."""
         self._depth = depth
+        self._mixing = mixing
         self._du: list[np.ndarray] = []
         self._dg: list[np.ndarray] = []
         self._last: tuple[np.ndarray, np.ndarray] | None = None
@@ -21,7 +23,7 @@ class Anderson:
         self._du, self._dg, self._last = [], [], None
 
     def next(self, u: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """The accelerated successor of u, whose plain successor would be u + g."""
+        """The accelerated successor of u, whose plain successor would be u + mixing * g."""
         x, f = u.reshape(-1), g.reshape(-1)
         if self._last is not None:
             self._du.append(x - self._last[0])
@@ -31,8 +33,8 @@ class Anderson:
                 self._dg.pop(0)
         self._last = (x.copy(), f.copy())
         if not self._du:
-            return u + g
+            return u + self._mixing * g
         G = np.stack(self._dg, axis=1)
         gamma = np.linalg.lstsq(G, f, rcond=1e-10)[0]
-        step = f - (np.stack(self._du, axis=1) + G) @ gamma
+        step = self._mixing * f - (np.stack(self._du, axis=1) + self._mixing * G) @ gamma
         return u + step.reshape(u.shape)
