@@ -139,7 +139,8 @@ def test_bending_frequencies(angle):
 
 
 def test_rod_frequency():
-    """Along the rod f = c / (4 L), c = sqrt(E / rho); found among the bending modes by its shape."""
+    """Along the rod f = c / (4 L), c = sqrt(E / rho); found among the bending modes by its
+    shape."""
     slender = 5.0
     beam = Beam(0.0, slender, 4)
     modes = pl.modes(beam.scene(), 4)

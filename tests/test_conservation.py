@@ -138,7 +138,8 @@ def spin_drift(dt, time=0.5):
 
 
 def test_free_spin_of_the_corotated_model():
-    """Half a turn: the rotations are those of the predicted shape, so the spin is kept to O(dt^2)."""
+    """Half a turn: the rotations are those of the predicted shape, so the spin is kept to
+    O(dt^2)."""
     coarse, fine = spin_drift(0.01), spin_drift(0.005)
     assert coarse < 0.01
     assert np.log2(coarse / fine) > 1.8

@@ -106,8 +106,8 @@ def ball_on_plane(cells, depth):
 def test_hertz_of_an_elastic_ball():
     """Half a ball is stiffer than Hertz's half space by its finite size (Tatara 1991).
 
-    The approach to its middle is d = F^(2/3) (3/4)^(2/3) - F f / (pi E), f = (1 + nu)/4 + (1 - nu^2)/2
-    for a contact much smaller than the ball: 7.7 % more force at d = 0.02.
+    The approach to its middle is d = F^(2/3) (3/4)^(2/3) - F f / (pi E), f = (1 + nu)/4 + (1 -
+    nu^2)/2 for a contact much smaller than the ball: 7.7 % more force at d = 0.02.
     """
     depth = 0.02
     f = (1 + NU) / 4 + (1 - NU**2) / 2

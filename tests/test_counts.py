@@ -1,8 +1,10 @@
 """Cells and nodes of seed 000: its Table 4.1 (cuboid) and Table 6.1 (bunny, dragon).
 
-The seed snaps distances to zero below a threshold (its section 2.5.2.6 says 'e.g. 1e-5'); its counts
+The seed snaps distances to zero below a threshold (its section 2.5.2.6 says 'e.g. 1e-5'); its
+counts
 show which one it really used: |phi| < 0.005 for the cuboid (at resolutions 7 and 14 the cuboid ends
-0.0043 beyond a node, and the table has no cells there) and a twentieth of the spacing for the scans.
+0.0043 beyond a node, and the table has no cells there) and a twentieth of the spacing for the
+scans.
 Our own threshold is 1e-5 of the spacing, because the ghost penalty makes slivers harmless, so we
 keep the cells that the seed drops: 1.8 % more of the bunny, 2.5 % more of the dragon.
 """

@@ -29,7 +29,8 @@ def _without_snapping(monkeypatch):
 def cut_body(kind, fill, dim, ghost_penalty=None):
     """A cube of CELLS full cells a side; the last cells along the cut axes are filled to `fill`.
 
-    slab: along x; edge: the corner of the xy-section is cut by a plane; corner: by an oblique plane.
+    slab: along x; edge: the corner of the xy-section is cut by a plane; corner: by an oblique
+    plane.
     For the planes the corner cell's filled fraction is `fill`, and its neighbours' too nearly.
     """
     n, cut_axes = CELLS, {"slab": 1, "edge": 2, "corner": dim}[kind]

@@ -94,7 +94,8 @@ def test_statics_and_modes_for_one_and_two_threads():
 def test_another_process_gives_the_same_bits():
     here = bits(pl.simulate(scene(SMALL), 3))
     code = (
-        "import test_determinism as t, pliant as pl; print(t.bits(pl.simulate(t.scene(t.SMALL), 3)))"
+        "import test_determinism as t, pliant as pl; "
+        "print(t.bits(pl.simulate(t.scene(t.SMALL), 3)))"
     )
     answer = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True,

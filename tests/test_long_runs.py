@@ -1,4 +1,5 @@
-"""The dragon hangs by its head for 3,000 steps without a failed solve or a value that is not finite."""
+"""The dragon hangs by its head for 3,000 steps without a failed solve or a value that is not
+finite."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Natural modes: rigid motions of free bodies, unit modal mass, and agreement with a run in time."""
+"""Natural modes: rigid motions of free bodies, unit modal mass, and agreement with a run in
+time."""
 
 import numpy as np
 import pytest

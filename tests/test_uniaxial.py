@@ -1,7 +1,7 @@
 """Uniaxial stress: the corotated law P = E (l - 1), lateral stretch 1 - nu (l - 1), exactly.
 
-The stretches are applied by rollers; the stress is measured from the internal forces, not recomputed
-from the solution's strain.
+The stretches are applied by rollers; the stress is measured from the internal forces, not
+recomputed from the solution's strain.
 """
 
 import numpy as np

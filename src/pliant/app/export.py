@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.files import whole_file, write_text
+from pliant.core.files import whole_file, write_text
 from pliant.fem.body import Body
 from pliant.geometry.mesh_files import save_mesh
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pliant.app.files import whole_file
 from pliant.app.raycast import Stage, View, corner_normals, draw
 from pliant.core.errors import BadInput
+from pliant.core.files import whole_file
 from pliant.core.launch import launch, to_device, zeros
 from pliant.dynamics.obstacles import Obstacle, Plane
 from pliant.dynamics.scene import Scene

@@ -27,7 +27,6 @@ from typing import Any
 import numpy as np
 
 from pliant.app.export import write_frame, write_index, write_surface
-from pliant.app.files import whole_file, write_text
 from pliant.app.scene_files import (
     BodyMaker,
     build_scene,
@@ -37,6 +36,7 @@ from pliant.app.scene_files import (
     save_scene,
 )
 from pliant.core.errors import BadInput, PliantError
+from pliant.core.files import whole_file, write_text
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES, SimulationStopped, simulate
 from pliant.dynamics.system import System

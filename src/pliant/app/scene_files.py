@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.files import write_text
 from pliant.app.scene_model import BodyTable, HistoryTable, SceneTable, check
 from pliant.core.errors import BadInput, MissingExtra, PliantError
+from pliant.core.files import write_text
 from pliant.dynamics.integrators import INTEGRATORS, Integrator
 from pliant.dynamics.loads import BodyForce, Fixed, Load, Motion, PointLoad, Pressure, Traction
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane

@@ -1,8 +1,8 @@
 """Tangent and adjoint of the contact force of a step (see dynamics.contact), for planes.
 
-With x~ the predicted and x' the found position of a point, q = n . (x' - x~), old velocity v and new
-velocity v', its force per area is f_new (s + s' q) n + f_old s_before n - (f_new + f_old) c T v',
-where T = I - n n^T and c = mu s / sqrt(|T v|^2 + slip^2).
+With x~ the predicted and x' the found position of a point, q = n . (x' - x~), old velocity v and
+new velocity v', its force per area is f_new (s + s' q) n + f_old s_before n - (f_new + f_old) c T
+v', where T = I - n n^T and c = mu s / sqrt(|T v|^2 + slip^2).
 """
 
 # Warp's kernel language reads annotations its own way.

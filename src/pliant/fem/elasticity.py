@@ -5,8 +5,8 @@ The force on node a of a cell with rotation R is, for a field w and a number s,
     f_a = R g_a,   g_a = sum_b K_ab y_b,   y_b = R^T w_b + s (R^T X_b - X_b).
 
 With w = s u it is s times the corotated force K (R^T (X + u) - X) rotated back (seed 000, eq.
-2.7.1); with R = I it is K w. Every integrator needs only this form (see dynamics.integrators), so its
-tangent and adjoint are all the derivatives of elasticity there are.
+2.7.1); with R = I it is K w. Every integrator needs only this form (see dynamics.integrators), so
+its tangent and adjoint are all the derivatives of elasticity there are.
 
 Cell kernels write to their own cell, node kernels gather: no atomics, the same bits every time.
 """

@@ -208,6 +208,14 @@ class Problem:
         found = Evaluation(q.copy(), loss, frames, len(self.seen.frames))
         return found, self.unknowns.pull(self.system, q, dual)
 
+    def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> float:
+        """Largest relative difference of tangent and adjoint gradients over the first frames."""
+        first = min(m.step + (1 if m.share > 1e-9 else 0) for m in self._moments)
+        horizon = max(2, first)
+        tangent = self.evaluate(q, loss, horizon=horizon).model[1]
+        adjoint = self.gradient(q, loss, horizon=horizon)[1]
+        return float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), 1e-300))
+
     def residuals(self, frame: int, u: np.ndarray, loss: Loss) -> Residuals:
         """Residuals of one frame for a displacement (nodes, 3)."""
         points = self._surface.positions(self.scene.body.nodes + u)

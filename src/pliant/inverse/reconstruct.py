@@ -28,6 +28,13 @@ HORIZONS = (0.25, 0.5, 1.0)
 NEAR = 1.0
 """Residual, in cells, below which a start counts as near and sees the whole recording at once."""
 
+GRADIENT_MISMATCH = 1e-3
+"""Relative difference of the two gradients above which a fit does not start; solving to 1e-6 leaves
+about 1e-5."""
+
+MOST_TANGENTS = 64
+"""Unknowns up to which tangents are affordable; stiffness fields have more."""
+
 STEP_TOLERANCE = 3e-2
 """A step shorter than this share of its own standard deviation ends the fit."""
 
@@ -53,6 +60,14 @@ def reconstruct(
         raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
     members = UnknownSet(tuple(make_unknown(n, v, scene) for n, v in unknowns.items()))
     problem = Problem(scene, seen, members, cost=cost, progress=progress)
+    start = members.start()
+    if len(start) <= MOST_TANGENTS:
+        mismatch = problem.gradient_mismatch(start, Loss(scene.body.spacing))
+        if mismatch > GRADIENT_MISMATCH:
+            raise SolverFailure(
+                f"Tangent and adjoint gradients differ by {mismatch:.1e}; a fit would go astray. "
+                "Lower the scene's tolerance, and see `pliant check-gradients`."
+            )
     fitter = _LevenbergMarquardt(problem, loss, max_iterations, on_step)
     return fitter.run(horizons)
 

@@ -1,7 +1,8 @@
 """Where rays meet a deformed surface and which surface point is nearest, exact in f64.
 
 Warp's bounding-volume tree works in f32 and only chooses the triangle; the intersection, or the
-foot point, is then computed in f64 from the triangle's corners, so that depth is smooth to rounding.
+foot point, is then computed in f64 from the triangle's corners, so that depth is smooth to
+rounding.
 """
 
 # Warp's kernel language reads annotations its own way.
