@@ -48,9 +48,8 @@ class StepDerivatives:
             state, state.u, self._still(velocity), d, static=True
         )
         total = force.numpy()
-        a_total = state.a.numpy() + s.material.mass_damping * state.v.numpy()
         heavier = s.starting_mass_change(d.mass)[:, None]
-        a = (total - heavier * a_total) / s.starting_mass()[:, None]
+        a = (total - heavier * self._pushed(state)) / s.starting_mass()[:, None] + d.gravity
         a -= s.material.mass_damping * d.velocity + d.mass_damping * state.v.numpy()
         return State(
             zeros(s.node_count, wp.vec3d), velocity,
@@ -237,14 +236,11 @@ class StepDerivatives:
         a_bar = bar.a.numpy() * free
         v_bar = bar.v.numpy() * free
         f_bar = a_bar / s.starting_mass()[:, None]
-        a_total = state.a.numpy() + s.material.mass_damping * state.v.numpy()
-        dual.mass -= s.starting_mass_pull(np.sum(f_bar * a_total, axis=1))
+        dual.mass -= s.starting_mass_pull(np.sum(f_bar * self._pushed(state), axis=1))
         v_bar = v_bar - s.material.mass_damping * a_bar
         dual.mass_damping -= float(np.sum(a_bar * state.v.numpy()))
-        # force = gravity m + ... - elastic(u + beta v) + contact
-        g = vector3("gravity", s.scene.gravity)
-        dual.mass += f_bar @ g
-        dual.gravity += s.mass_host @ f_bar
+        dual.gravity += a_bar.sum(axis=0)
+        # force = loads - elastic(u + beta v) + contact
         beta = s.material.stiffness_damping
         w = self._mix((1.0, beta), (state.u, state.v))
         f_dev = to_device(f_bar, wp.vec3d)
@@ -278,6 +274,12 @@ class StepDerivatives:
         v_bar = v_bar + vc_bar.numpy() + base_v_bar.numpy()
         dual.velocity += (v_bar + beta * wb) * free
 
+    def _pushed(self, state: State) -> np.ndarray:
+        """Initial acceleration by forces other than gravity and mass damping."""
+        s = self.system
+        g = vector3("gravity", s.scene.gravity)
+        return state.a.numpy() + s.material.mass_damping * state.v.numpy() - g * s.boundary.free
+
     # parts -------------------------------------------------------------------------------------
 
     def _force_tangent(self, state, turned, change, d, *, static) -> wp.array:
@@ -292,8 +294,6 @@ class StepDerivatives:
         if s.walls is not None:
             s.walls.add_force(d_w, b, factor=-1.0)
             self._add_host(b, self._wall_material_tangent(w, state.t, d, static=static))
-        g = vector3("gravity", s.scene.gravity)
-        self._add_host(b, d.mass[:, None] * g + s.mass_host[:, None] * d.gravity)
         if s.contact is not None:
             add_contact_tangent(
                 s.contact, (state.u, state.v, state.u, state.u, state.v),
