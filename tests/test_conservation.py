@@ -189,7 +189,7 @@ def swing(make, steps, kind, time=0.2):
     return u[body.nodes[:, 0] > 0.499].mean(axis=0) / 0.5
 
 
-FINE = 1600
+FINE = 1200
 
 
 @pytest.fixture(scope="module", params=["grid", "triangles"])

@@ -107,7 +107,7 @@ def tets(shape, h):
 CASES = {
     "aligned box": (UNIT, pl.GridBody, (1 / 5, 1 / 8, 1 / 12)),
     "turned square": (SQUARE, pl.GridBody, (1 / 10, 1 / 20, 1 / 40)),
-    "ball": (BALL, pl.GridBody, (1 / 8, 1 / 11, 1 / 15)),
+    "ball": (BALL, pl.GridBody, (1 / 8, 1 / 11, 1 / 14)),
     "disc": (DISC, pl.GridBody, (1 / 10, 1 / 20, 1 / 40)),
     "tetrahedra": (UNIT, tets, (1 / 6, 1 / 9, 1 / 14)),
     "triangles": (DISC, pl.TetBody, (1 / 10, 1 / 20, 1 / 40)),

@@ -328,12 +328,11 @@ class System:
         now = self.boundary.prescribed(state.t)
         before = self.boundary.prescribed(state.t - self.scene.dt)
         held = self.boundary.free == 0.0
-        for field, value in zip(
-            state.fields(), (now, (now - before) / self.scene.dt, np.zeros_like(now)), strict=True
-        ):
-            host = field.numpy()
+        imposed = (now, (now - before) / self.scene.dt, np.zeros_like(now))
+        for array, value in zip(state.fields(), imposed, strict=True):
+            host = array.numpy()
             host[held] = value[held]
-            field.assign(host)
+            array.assign(host)
 
 
 SMALL_BODY = 400

@@ -11,7 +11,7 @@ class Anderson:
     """Feed it u and the step g(u); it returns the next u."""
 
     def __init__(self, *, depth: int = 10, mixing: float = 1.0):
-        """depth: steps remembered; mixing: share of the combined residual that is added."""
+        """depth: steps remembered, 0 for none; mixing: share of the combined residual added."""
         self._depth = depth
         self._mixing = mixing
         self._du: list[np.ndarray] = []
@@ -24,6 +24,8 @@ class Anderson:
 
     def next(self, u: np.ndarray, g: np.ndarray) -> np.ndarray:
         """The accelerated successor of u, whose plain successor would be u + mixing * g."""
+        if self._depth == 0:
+            return u + self._mixing * g
         x, f = u.reshape(-1), g.reshape(-1)
         if self._last is not None:
             self._du.append(x - self._last[0])
