@@ -213,7 +213,8 @@ def _local(
 ) -> wp.vec3d:
     """y_b; positions are taken relative to the cell's first node, which K cannot see."""
     X = d.positions[d.cells[c, b]] - d.positions[d.cells[c, 0]]
-    return (w[d.cells[c, b]] + s * X) * R - s * X  # v * R is R^T v
+    # v * R is R^T v; X apart from w, or small displacements drown in its rounding
+    return w[d.cells[c, b]] * R + s * (X * R - X)
 
 
 @wp.kernel

@@ -154,7 +154,7 @@ def _spin_matrix(R: wp.mat33d, F: wp.mat33d) -> wp.mat33d:
     size = wp.sqrt(_square_norm(F)) + wp.float64(1.0e-300)
     C = _cofactor(T)
     d = wp.ddot(T, C) / wp.float64(3.0)
-    floor = ROTATION_STIFFNESS_FLOOR * size * size * size
+    floor = wp.max(ROTATION_STIFFNESS_FLOOR * size * size * size, wp.float64(1.0e-300))
     if wp.abs(d) < floor:
         if d < wp.float64(0.0):
             d = -floor
