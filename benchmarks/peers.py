@@ -60,7 +60,7 @@ def ngsolve(repeat: int = 3) -> dict:
     return best | {"nodes": mesh.nv, "differs": "no rotations, consistent mass, strong wall"}
 
 
-def scikit_fem(repeat: int = 2) -> dict:
+def scikit_fem(repeat: int = 1) -> dict:
     """scikit-fem: linear elasticity (no rotations), consistent mass, one thread; SciPy's CG."""
     import skfem
     from scipy.sparse.linalg import LinearOperator, cg
