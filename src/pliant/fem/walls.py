@@ -10,6 +10,7 @@ The terms use the linear stress, before any corotation (seed 000, section 2.7).
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -45,8 +46,17 @@ class Walls:
 
     def penalties(self, lam: np.ndarray, mu: np.ndarray, support: float = SLIVER_SUPPORT):
         """eta and its derivatives by lambda and mu, (w,) each, for per-cell moduli (cells,)."""
-        L, d_lam, d_mu = self._eigenvalues(lam[self.cell], mu[self.cell], support)
+        l, m = lam[self.cell], mu[self.cell]
+        last = self._latest.get(support)  # matrix, its derivative and the loads ask in turn
+        if last is None or not (np.array_equal(last[0], l) and np.array_equal(last[1], m)):
+            self._latest[support] = last = (l, m, self._eigenvalues(l, m, support))
+        L, d_lam, d_mu = last[2]
         return SAFETY * L, SAFETY * d_lam, SAFETY * d_mu
+
+    @cached_property
+    def _latest(self) -> dict[float, tuple]:
+        """The last penalties computed, with the moduli they belong to."""
+        return {}
 
     def blocks(self, lam: np.ndarray, mu: np.ndarray) -> np.ndarray:
         """Stiffness added to each entry's cell, (w, k, k, 3, 3)."""
@@ -93,35 +103,8 @@ class Walls:
         return out
 
     def _eigenvalues(self, l: np.ndarray, m: np.ndarray, support: float):
-        body, dim, k = self.body, self.body.dim, self.body.cells.shape[1]
-        rows = body.geometry_table[body.geometry_row[self.cell]]
-        G = gradient_product_blocks(body.kind, rows, k)
-        if support > 0.0:
-            full = int(np.argmax(body.fill))
-            G_full = gradient_product_blocks(
-                body.kind, body.geometry_table[[body.geometry_row[full]]], k
-            )
-            G = G + support * G_full
-        w, size = len(self.cell), k * dim
-
-        def flat(blocks):
-            return blocks[..., :dim, :dim].transpose(0, 1, 3, 2, 4).reshape(w, size, size)
-
-        one, zero = np.ones(w), np.zeros(w)
-        B_lam = flat(stiffness_blocks(G, one, zero))
-        B_mu = flat(stiffness_blocks(G, zero, one))
-        lam_part, mu_part = traction_operators(self.points)
-        e, q_weight = self.point_entry, self.points.weight
-        Tl = lam_part[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(len(e), dim, size)
-        Tm = mu_part[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(len(e), dim, size)
-
-        def wall_matrix(S, T):
-            out = np.zeros((w, size, size))
-            np.add.at(out, e, np.einsum("q,qip,qir->qpr", q_weight, S, T))
-            return out
-
-        A_ll, A_lm, A_mm = wall_matrix(Tl, Tl), wall_matrix(Tl, Tm), wall_matrix(Tm, Tm)
-        A_lm = A_lm + np.swapaxes(A_lm, 1, 2)
+        B_lam, B_mu = self._energies(support)
+        A_ll, A_lm, A_mm = self._traction_squares
         c = (slice(None), None, None)
         A = l[c] ** 2 * A_ll + l[c] * m[c] * A_lm + m[c] ** 2 * A_mm
         B = l[c] * B_lam + m[c] * B_mu
@@ -139,6 +122,47 @@ class Walls:
         d_lam = 2 * l * quadratic(A_ll) + m * quadratic(A_lm) - top * quadratic(B_lam)
         d_mu = 2 * m * quadratic(A_mm) + l * quadratic(A_lm) - top * quadratic(B_mu)
         return top, d_lam, d_mu
+
+
+    def _flat(self, blocks: np.ndarray) -> np.ndarray:
+        """(w, k, k, 3, 3) as matrices over the cell's free components."""
+        dim, w, k = self.body.dim, len(self.cell), self.body.cells.shape[1]
+        part = blocks[..., :dim, :dim].transpose(0, 1, 3, 2, 4)
+        return part.reshape(w, k * dim, k * dim)
+
+    def _energies(self, support: float) -> tuple[np.ndarray, np.ndarray]:
+        """integral sigma : eps of each cell for lambda = 1 and for mu = 1."""
+        body, k = self.body, self.body.cells.shape[1]
+        G = gradient_product_blocks(
+            body.kind, body.geometry_table[body.geometry_row[self.cell]], k
+        )
+        if support > 0.0:
+            full = int(np.argmax(body.fill))
+            G = G + support * gradient_product_blocks(
+                body.kind, body.geometry_table[[body.geometry_row[full]]], k
+            )
+        one, zero = np.ones(len(self.cell)), np.zeros(len(self.cell))
+        return (
+            self._flat(stiffness_blocks(G, one, zero)), self._flat(stiffness_blocks(G, zero, one))
+        )  # fmt: skip
+
+    @cached_property
+    def _traction_squares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """integral_wall |sigma n|^2 = l^2 A_ll + l m A_lm + m^2 A_mm; geometry only."""
+        dim, k, w = self.body.dim, self.body.cells.shape[1], len(self.cell)
+        size = k * dim
+        lam_part, mu_part = traction_operators(self.points)
+        e, q_weight = self.point_entry, self.points.weight
+        Tl = lam_part[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(len(e), dim, size)
+        Tm = mu_part[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(len(e), dim, size)
+
+        def wall_matrix(S, T):
+            out = np.zeros((w, size, size))
+            np.add.at(out, e, np.einsum("q,qip,qir->qpr", q_weight, S, T))
+            return out
+
+        A_lm = wall_matrix(Tl, Tm)
+        return wall_matrix(Tl, Tl), A_lm + np.swapaxes(A_lm, 1, 2), wall_matrix(Tm, Tm)
 
 
 def traction_operators(p: FacetPoints) -> tuple[np.ndarray, np.ndarray]:
