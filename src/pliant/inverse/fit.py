@@ -7,13 +7,14 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Step:
-    """One iteration of a fit."""
+    """One iteration of a fit; stage: what it belongs to ("" for the fit proper)."""
 
     iteration: int
     horizon: int
     cost: float
     rms: float
     values: dict[str, float]
+    stage: str = ""
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,9 @@ class Fit:
     """values, sigma, start: by label; correlation: (p, p) in the order of `labels`.
 
     sigma is one standard deviation from the Gauss-Newton Hessian and the noise found (in the
-    residuals, or as given). result: how the optimiser ended.
+    residuals, or as given). discretisation: how far the values may be off because of spacing and
+    time step, from a coarser repeat; empty if there was none. timings [ms]: forward_ms and
+    adjoint_ms of a step, iteration_ms of the optimiser, forward_run_ms of a plain run.
     """
 
     labels: list[str]
@@ -39,10 +42,14 @@ class Fit:
     covariance: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
     timings: dict[str, float] = field(default_factory=dict)
     frame_rms: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0))
+    discretisation: dict[str, float] = field(default_factory=dict)
+    optimiser: str = "lm"
 
     def table(self, truth: dict[str, float] | None = None) -> str:
         """A plain-text table of truth, start, value and sigma."""
         head = ["unknown", *(["truth"] if truth else []), "start", "value", "sigma"]
+        if self.discretisation:
+            head.append("grid")
         rows = [head]
         for label in self.labels:
             row = [label]
@@ -52,6 +59,8 @@ class Fit:
                 f"{self.start[label]:.6g}", f"{self.values[label]:.6g}",
                 f"{self.sigma[label]:.2g}",
             ]  # fmt: skip
+            if self.discretisation:
+                row.append(f"{self.discretisation.get(label, float('nan')):.2g}")
             rows.append(row)
         widths = [max(len(r[c]) for r in rows) for c in range(len(head))]
         lines = [

@@ -1,8 +1,11 @@
 """What the data cannot see, in words."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from pliant.inverse.problem import Evaluation, Problem
+from pliant.inverse.unknowns import POISSON_RANGE
 
 BLIND = 0.3
 """Relative standard deviation of a positive unknown above which the data hardly see it."""
@@ -14,8 +17,17 @@ LITTLE_MOTION = 2.0
 """Surface motion, in cells, below which Poisson's ratio cannot be told (about 7 % at one cell)."""
 
 
+AT_BOUND = 1e-6
+"""Distance to a bound, in free coordinates, at which it counts as active."""
+
+
 def advise(
-    problem: Problem, q: np.ndarray, e: Evaluation, covariance: np.ndarray, noise: float
+    problem: Problem,
+    q: np.ndarray,
+    e: Evaluation,
+    covariance: np.ndarray,
+    noise: float,
+    discretisation: Mapping[str, float] | None = None,
 ) -> list[str]:
     """Sentences on unknowns that are blind, tied together, or rivalled by the method itself."""
     labels = problem.unknowns.labels
@@ -37,7 +49,15 @@ def advise(
                 f"The data hardly see {label}: {values[i]:.4g} +- {sigma[i]:.2g}. "
                 "Let the body move more, film it longer, or give a prior."
             )
+    out += _at_bounds(problem, q)
     out += _integrator_damping(problem, labels, values)
+    for i, label in enumerate(labels):
+        error = (discretisation or {}).get(label, 0.0)
+        if error > 2.0 * sigma[i]:
+            out.append(
+                f"{label} depends on the grid more than on the noise: a coarser repeat differs by "
+                f"{error:.2g} (sigma {sigma[i]:.2g}). Refine spacing and time step."
+            )
     if e.rms > 1.5 * noise > 0.0:
         out.append(
             f"The residuals ({e.rms:.3g} m) are larger than the noise ({noise:.3g} m): the model, "
@@ -63,6 +83,28 @@ def _tied(labels, values, covariance, i, j, c) -> str:
         f"{names[0]} and {names[1]} are seen only in combination (correlation {c:.3f}): the data "
         f"fix their {kind}, not each of them. Hold one of them or give a prior."
     )
+
+
+def _at_bounds(problem: Problem, q: np.ndarray) -> list[str]:
+    """Warn where a value is what a bound made it."""
+    out = []
+    lower, upper = problem.unknowns.limits()
+    for i, label in enumerate(problem.unknowns.labels):
+        for limit, side in ((lower[i], "lower"), (upper[i], "upper")):
+            if abs(q[i] - limit) < AT_BOUND:
+                out.append(
+                    f"{label} lies at its {side} bound: its value is the bound's, not the data's, "
+                    "and its sigma means nothing. Widen the bound if it is not a physical one."
+                )
+        if label == "poisson_ratio":
+            lo, hi = POISSON_RANGE
+            value = problem.unknowns.values(q)[i]
+            if min(value - lo, hi - value) < 0.003:
+                out.append(
+                    f"poisson_ratio lies at the end of what is possible ({value:.4f}): the body "
+                    "may be incompressible, or the data do not tell."
+                )
+    return out
 
 
 def _integrator_damping(problem: Problem, labels, values) -> list[str]:

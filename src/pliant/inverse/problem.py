@@ -3,34 +3,36 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from time import perf_counter
+from typing import Protocol
 
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import to_device
+from pliant.core.launch import to_device, zeros
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import State, System
-from pliant.inverse.costs import (
-    Residuals,
-    check_observations,
-    depth_residuals,
-    foot_residuals,
-    mean_curvature,
-)
+from pliant.inverse.checkpoints import Checkpoints, states_within
+from pliant.inverse.costs import Residuals
 from pliant.inverse.losses import Loss
-from pliant.inverse.sensitivity import run, run_adjoint, run_with_tangents
+from pliant.inverse.measures import (
+    FrameMisfit,
+    NodeMotions,
+    Pair,
+    SurfaceMeasure,
+    make_measure,
+)
+from pliant.inverse.sensitivity import Clock, add_host, run, run_adjoint, run_with_tangents
 from pliant.inverse.unknowns import UnknownSet
 from pliant.observe.observations import Observations
-from pliant.observe.raycast import SurfaceQueries
 
 
-@dataclass(frozen=True)
-class FrameMisfit:
-    """Residuals r (m,) [m] of a frame, their derivative J (m, p) by q, and which are usable."""
+class Regulariser(Protocol):
+    """A penalty on q beside the data, for fields."""
 
-    r: np.ndarray
-    J: np.ndarray
-    usable: np.ndarray
+    def __call__(self, q: np.ndarray) -> tuple[float, np.ndarray]:
+        """Cost and gradient (p,)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Evaluation:
     loss: Loss
     frames: dict[int, FrameMisfit] = field(repr=False)
     frame_count: int = 0
+    prior: tuple[float, np.ndarray, np.ndarray] | None = field(default=None, repr=False)
 
     def under(self, loss: Loss) -> "Evaluation":
         """The same misfit judged by another loss."""
@@ -48,7 +51,7 @@ class Evaluation:
 
     @cached_property
     def model(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Cost = sum rho(r) over the usable points, its gradient (p,) and Hessian (p, p)."""
+        """Cost = sum rho(r) over the usable points + priors, gradient (p,) and Hessian (p, p)."""
         p = next(iter(self.frames.values())).J.shape[1] if self.frames else 0
         cost, g, H = 0.0, np.zeros(p), np.zeros((p, p))
         for f in self.frames.values():
@@ -57,7 +60,30 @@ class Evaluation:
             cost += float(value[f.usable].sum())
             g += f.J.T @ (weight * f.r)
             H += f.J.T @ (weight[:, None] * f.J)
+        if self.prior is not None:
+            cost += self.prior[0]
+            if p:
+                g += self.prior[1]
+                H += np.diag(self.prior[2])
         return cost, g, H
+
+    @property
+    def has_tangents(self) -> bool:
+        """True if the derivatives by q are known."""
+        return any(f.J.shape[1] for f in self.frames.values())
+
+    def until(self, frames: set[int]) -> "Evaluation":
+        """The misfit of some of the frames only."""
+        return replace(self, frames={k: f for k, f in self.frames.items() if k in frames})
+
+    def predicted(self, dq: np.ndarray) -> "Evaluation":
+        """The misfit at q + dq by its own linearisation."""
+        frames = {k: FrameMisfit(f.r + f.J @ dq, f.J, f.usable) for k, f in self.frames.items()}
+        prior = self.prior
+        if prior is not None:
+            c, g, h = prior
+            prior = (c + float(g @ dq + 0.5 * (h * dq) @ dq), g + h * dq, h)
+        return replace(self, q=self.q + dq, frames=frames, prior=prior)
 
     @property
     def cost(self) -> float:
@@ -67,6 +93,8 @@ class Evaluation:
     def rise_from(self, before: "Evaluation") -> float:
         """Change of the cost against another evaluation, over the points usable in both."""
         total = 0.0
+        if self.prior is not None and before.prior is not None:
+            total = self.prior[0] - before.prior[0]
         for k, f in self.frames.items():
             both = f.usable & before.frames[k].usable
             total += float((self.loss(f.r)[0] - self.loss(before.frames[k].r)[0])[both].sum())
@@ -106,39 +134,52 @@ class _Moment:
     step: int
     share: float
 
+    @property
+    def last(self) -> int:
+        """The step after which the frame can be compared."""
+        return self.step + (1 if self.share else 0)
+
+    def mix(self, before: Pair, after: Pair) -> Pair:
+        """The motion at the frame's time."""
+        s = self.share
+        return (1.0 - s) * before[0] + s * after[0], (1.0 - s) * before[1] + s * after[1]
+
 
 class Problem:
-    """Misfit of a scene's simulation against observations."""
+    """Misfit of a scene's simulation against observations.
+
+    tangent_tolerance: of the tangents' solves, the scene's own unless told. memory_limit [bytes]:
+    what the states of a gradient may take; beyond it they are recomputed (see checkpoints).
+    regulariser: a penalty on q that gradients include.
+    """
 
     def __init__(
         self,
         scene: Scene,
-        seen: Observations,
+        seen: Observations | NodeMotions,
         unknowns: UnknownSet,
         *,
         cost: str = "auto",
         progress: Callable[[int, int], None] | None = None,
+        tangent_tolerance: float | None = None,
+        memory_limit: float | None = None,
+        regulariser: Regulariser | None = None,
     ):
-        check_observations(seen)
+        self.measure = make_measure(scene, seen, cost)
         self.scene, self.seen, self.unknowns = scene, seen, unknowns
         self.system = System(unknowns.apply(scene, unknowns.start()))
-        organised = all(f.organised for f in seen.frames if len(f))
-        self.cost_name = ("depth" if organised else "foot") if cost == "auto" else cost
-        surface = scene.body.surface
-        self._surface = surface
-        self._queries = SurfaceQueries(surface.positions(scene.body.nodes), surface.facets)
-        self._progress = progress
+        self.cost_name, self.noise = self.measure.cost_name, self.measure.noise
+        self.clock = Clock()
+        self._progress, self._memory_limit = progress, memory_limit
+        self._tangent_tolerance, self._regulariser = tangent_tolerance, regulariser
         dt = scene.dt
         self._moments = []
-        for k, frame in enumerate(seen.frames):
-            if len(frame) == 0:
-                continue
-            position = frame.time / dt
+        for k, time in self.measure.times:
+            position = time / dt
             step = int(np.floor(position + 1e-9))
-            self._moments.append(_Moment(k, step, max(0.0, position - step)))
-        self.last_step = max(
-            m.step + (1 if m.share > 1e-9 else 0) for m in self._moments
-        )
+            share = position - step
+            self._moments.append(_Moment(k, step, share if share > 1e-9 else 0.0))
+        self.last_step = max(m.last for m in self._moments)
 
     def evaluate(
         self,
@@ -153,26 +194,41 @@ class Problem:
         self.system.update(self.unknowns.apply(self.scene, q))
         directions = self.unknowns.directions(self.system, q) if derivatives else []
         frames: dict[int, FrameMisfit] = {}
-        before: tuple[np.ndarray, list[np.ndarray]] | None = None
+        before: list[Pair] = []
 
         def on_frame(step: int, state: State, tangents: list[State]) -> None:
             nonlocal before
-            now = (state.u.numpy(), [t.u.numpy() for t in tangents])
+            began = perf_counter()
+            now = [_pair(s) for s in (state, *tangents)]
             for m in self._moments:
-                if m.step == step and m.share <= 1e-9:
-                    frames[m.frame] = self._misfit(m.frame, now[0], now[1], loss)
-                elif before is not None and m.step == step - 1 and m.share > 1e-9:
-                    mix = [
-                        (1.0 - m.share) * a + m.share * b
-                        for a, b in zip([before[0], *before[1]], [now[0], *now[1]], strict=True)
-                    ]
-                    frames[m.frame] = self._misfit(m.frame, mix[0], mix[1:], loss)
+                if m.last == step:
+                    mixed = now
+                    if m.share:
+                        mixed = [m.mix(a, b) for a, b in zip(before, now, strict=True)]
+                    frames[m.frame] = self.measure.misfit(m.frame, mixed[0], mixed[1:], loss)
             before = now
+            self.clock.add("observe", perf_counter() - began)
             if self._progress is not None:
                 self._progress(step, steps)
 
-        run_with_tangents(self.system, steps, directions, on_frame)
-        return Evaluation(q.copy(), loss, frames, len(self.seen.frames))
+        run_with_tangents(
+            self.system, steps, directions, on_frame, tolerance=self._tangent_tolerance,
+            clock=self.clock,
+        )  # fmt: skip
+        return self._evaluation(q, loss, frames)
+
+    def frames_until(self, horizon: int) -> set[int]:
+        """Frames that a run of `horizon` steps reaches."""
+        return {m.frame for m in self._moments if m.last <= horizon}
+
+    def _evaluation(self, q: np.ndarray, loss: Loss, frames) -> Evaluation:
+        prior = self.unknowns.prior_terms(q) if self.unknowns.priors else None
+        if self._regulariser is not None:
+            cost, gradient = self._regulariser(q)
+            own = prior or (0.0, np.zeros(len(q)), np.zeros(len(q)))
+            prior = (own[0] + cost, own[1] + gradient, own[2])
+        ordered = dict(sorted(frames.items()))
+        return Evaluation(q.copy(), loss, ordered, self.measure.frame_count, prior)
 
     def gradient(
         self, q: np.ndarray, loss: Loss, *, horizon: int | None = None
@@ -180,55 +236,95 @@ class Problem:
         """Misfit and gradient by the adjoint: one backward run, however many unknowns."""
         steps = self.last_step if horizon is None else min(horizon, self.last_step)
         self.system.update(self.unknowns.apply(self.scene, q))
-        states = run(self.system, steps)
+        t0 = perf_counter()
+        states = states_within(self.system, steps, self._memory_limit)
+        t1 = perf_counter()
         frames: dict[int, FrameMisfit] = {}
-        seeds: dict[int, np.ndarray] = {}
-        for m in self._moments:
-            parts = [(m.step, 1.0 - m.share)]
-            if m.share > 1e-9:
-                parts.append((m.step + 1, m.share))
-            if parts[-1][0] > steps:
-                continue
-            u = sum(weight * states[k].u.numpy() for k, weight in parts)
-            res = self.residuals(m.frame, u, loss)
-            frames[m.frame] = FrameMisfit(res.r, np.zeros((len(res.r), 0)), res.usable)
-            weight = np.where(res.usable, loss(res.r)[1], 0.0)
-            at_points = res.pull(weight * res.r, len(self._surface.points))
-            bar = self._surface.points.spread(at_points)
-            for k, weight in parts:
-                seeds[k] = seeds.get(k, 0.0) + weight * bar
+        waiting = {m.frame for m in self._moments if m.last <= steps}
+        observing = 0.0
 
         def seed(k: int, state: State) -> State | None:
-            if k not in seeds:
-                return None
-            zero = wp.zeros_like(state.u)
-            return State(to_device(seeds[k], wp.vec3d), zero, zero)
+            """Duals of the frames at step k; one between k and k + 1 joins when both are known."""
+            nonlocal observing
+            began = perf_counter()
+            own = _pair(state)
+            u_bar, v_bar = np.zeros_like(own[0]), np.zeros_like(own[1])
+            for m in self._moments:
+                if m.frame not in waiting or m.step != k or m.share:
+                    continue
+                frames[m.frame], bar = self.measure.dual(m.frame, own, loss)
+                u_bar += bar[0]
+                v_bar += bar[1]
+            observing += perf_counter() - began
+            return State(to_device(u_bar, wp.vec3d), to_device(v_bar, wp.vec3d), self._still)
 
-        dual = run_adjoint(self.system, states, seed)
-        found = Evaluation(q.copy(), loss, frames, len(self.seen.frames))
-        return found, self.unknowns.pull(self.system, q, dual)
+        def between(k: int, before: State, after: State, bar: State) -> State | None:
+            """Frames between steps k and k + 1: their dual on `after` into bar, on `before` out."""
+            nonlocal observing
+            own = [m for m in self._moments if m.share and m.step == k and m.frame in waiting]
+            if not own:
+                return None
+            began = perf_counter()
+            total = [np.zeros((self.system.node_count, 3)) for _ in range(4)]
+            first, last = _pair(before), _pair(after)
+            for m in own:
+                frames[m.frame], d = self.measure.dual(m.frame, m.mix(first, last), loss)
+                for i in range(2):
+                    total[i] += (1.0 - m.share) * d[i]
+                    total[2 + i] += m.share * d[i]
+            add_host(bar, total[2], total[3])
+            observing += perf_counter() - began
+            return State(to_device(total[0], wp.vec3d), to_device(total[1], wp.vec3d), self._still)
+
+        reached = None
+        if self._progress is not None:
+            show = self._progress
+
+            def reached(k: int) -> None:
+                show(steps - k, steps)
+
+        dual = run_adjoint(self.system, states, seed, between=between, on_step=reached)
+        self.clock.add("observe", observing)
+        found = self._evaluation(q, loss, frames)
+        gradient = self.unknowns.pull(self.system, q, dual)
+        if found.prior is not None:
+            gradient = gradient + found.prior[1]
+        if not isinstance(states, Checkpoints):
+            self.clock.add("forward_run", t1 - t0)
+            self.clock.add("adjoint_run", perf_counter() - t1 - observing)
+        return found, gradient
+
+    @cached_property
+    def _still(self) -> wp.array:
+        return zeros(self.system.node_count, wp.vec3d)
 
     def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> float:
-        """Largest relative difference of tangent and adjoint gradients over the first frames."""
-        first = min(m.step + (1 if m.share > 1e-9 else 0) for m in self._moments)
-        horizon = max(2, first)
+        """Largest relative difference of tangent and adjoint gradients over the first frame."""
+        horizon = max(1, min(m.last for m in self._moments))
         tangent = self.evaluate(q, loss, horizon=horizon).model[1]
         adjoint = self.gradient(q, loss, horizon=horizon)[1]
         return float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), 1e-300))
 
     def residuals(self, frame: int, u: np.ndarray, loss: Loss) -> Residuals:
-        """Residuals of one frame for a displacement (nodes, 3)."""
-        points = self._surface.positions(self.scene.body.nodes + u)
-        self._queries.move(points)
-        seen = self.seen.frames[frame]
-        if self.cost_name == "depth":
-            near = max(3.0 * loss.sigma, self.scene.body.spacing)
-            return depth_residuals(self._queries, seen, self.seen.cameras, near)
-        curvature = mean_curvature(points, self._surface.facets)
-        return foot_residuals(self._queries, seen, curvature, loss.sigma)
+        """Residuals of one frame of surface points for a displacement (nodes, 3)."""
+        assert isinstance(self.measure, SurfaceMeasure)
+        return self.measure.residuals(frame, u, loss)
 
-    def _misfit(self, frame: int, u: np.ndarray, tangents, loss: Loss) -> FrameMisfit:
-        res = self.residuals(frame, u, loss)
-        columns = [res.along(self._surface.positions(t)) for t in tangents]
-        J = np.stack(columns, axis=1) if columns else np.zeros((len(res.r), 0))
-        return FrameMisfit(res.r, J, res.usable)
+    def step_times(self, steps: int = 3) -> dict[str, float]:
+        """Milliseconds of a step forward and of one back, alone, at the present parameters."""
+        states = run(self.system, 1)  # warm
+        best = {"forward_ms": np.inf, "adjoint_ms": np.inf}
+        bar = states[-1]
+        for _ in range(2):  # the quicker of two: other programs slow the machine down
+            t0 = perf_counter()
+            states = run(self.system, steps)
+            t1 = perf_counter()
+            run_adjoint(self.system, states, lambda k, s: bar if k == steps else None)
+            t2 = perf_counter()
+            best["forward_ms"] = min(best["forward_ms"], 1e3 * (t1 - t0) / steps)
+            best["adjoint_ms"] = min(best["adjoint_ms"], 1e3 * (t2 - t1) / steps)
+        return best
+
+
+def _pair(state: State) -> Pair:
+    return state.u.numpy(), state.v.numpy()

@@ -1,26 +1,34 @@
-"""Find the unknowns of a scene from what was seen: Levenberg-Marquardt on batched tangents.
+"""Find the unknowns of a scene from what was seen.
 
-Each iteration simulates once, with the derivative along every unknown, and solves
-(H + mu diag H) dq = -g with the Gauss-Newton Hessian H. Far starts first see a short horizon, where
-phases still agree, then longer ones.
+Few unknowns: Levenberg-Marquardt on batched tangents. Many: L-BFGS-B on the adjoint. Far starts
+first see a short horizon, where phases still agree, then longer ones; they may also begin on a
+coarser grid, or from several places.
 """
 
-import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.scene import Scene
+from pliant.inverse.coarser import can_coarsen, coarser
+from pliant.inverse.field_penalty import FieldPenalty
 from pliant.inverse.fit import Fit, Step
+from pliant.inverse.fit_log import FitLog, Minimum, rescaled, robust_loss
+from pliant.inverse.gradient_methods import LBFGS, BarzilaiBorwein
 from pliant.inverse.identifiability import advise
+from pliant.inverse.levenberg_marquardt import LevenbergMarquardt
 from pliant.inverse.losses import Loss
+from pliant.inverse.measures import NodeMotions
+from pliant.inverse.priors import Prior
 from pliant.inverse.problem import Evaluation, Problem
 from pliant.inverse.unknowns import UnknownSet, make_unknown
 from pliant.observe.observations import Observations
 
-log = logging.getLogger(__name__)
+OPTIMISERS = {"lm": LevenbergMarquardt, "lbfgs": LBFGS, "bb": BarzilaiBorwein}
+"""Levenberg-Marquardt, L-BFGS-B, gradient descent with Barzilai-Borwein steps."""
 
 HORIZONS = (0.25, 0.5, 1.0)
 """Shares of the recording that a far start sees one after the other."""
@@ -29,166 +37,251 @@ NEAR = 1.0
 """Residual, in cells, below which a start counts as near and sees the whole recording at once."""
 
 GRADIENT_MISMATCH = 1e-3
-"""Relative difference of the two gradients above which a fit does not start; solving to 1e-6 leaves
-about 1e-5."""
+"""Relative difference of the two gradients above which a fit does not start."""
+
+TANGENT_TOLERANCE = 1e-5
+"""Of the tangents' solves in a fit: steps and error bars to five digits. Tighter than the scene's
+own tolerance is never needed."""
 
 MOST_TANGENTS = 64
 """Unknowns up to which tangents are affordable; stiffness fields have more."""
 
-STEP_TOLERANCE = 3e-2
-"""A step shorter than this share of its own standard deviation ends the fit."""
+SCREENING = 3
+"""Iterations that each of several starts gets before the best goes on."""
+
+SPREAD_OF_STARTS = 1.4
+"""Standard deviation of further starts, in free coordinates (a factor of 4 for a modulus)."""
+
+STARTS, COARSE, REPEAT = "starts", "coarse", "coarser repeat"
+"""Stages of a fit before and after the fit proper."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How to fit; see `reconstruct`."""
+
+    cost: str = "auto"
+    loss: str = "huber"
+    optimiser: str = "auto"
+    max_iterations: int | None = None
+    horizons: tuple[float, ...] | None = None
+    priors: Mapping[str, Prior] | None = None
+    bounds: Mapping[str, tuple[float, float]] | None = None
+    field_penalty: FieldPenalty | None = None
+    multi_start: int = 1
+    coarse_to_fine: bool = False
+    discretisation: bool = False
+    memory_limit: float | None = None
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.optimiser != "auto" and self.optimiser not in OPTIMISERS:
+            names = ", ".join(("auto", *OPTIMISERS))
+            raise BadInput(f"optimiser must be one of {names}, not '{self.optimiser}'.")
+        if self.multi_start < 1:
+            raise BadInput(f"multi_start must be at least 1, not {self.multi_start}.")
 
 
 def reconstruct(
     scene: Scene,
-    seen: Observations,
-    unknowns: dict[str, float],
+    seen: Observations | NodeMotions,
+    unknowns: Mapping,
     *,
-    cost: str = "auto",
-    loss: str = "huber",
-    max_iterations: int = 30,
-    horizons: tuple[float, ...] | None = None,
     on_step: Callable[[Step], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
+    **options,
 ) -> Fit:
     """Recover `unknowns` (name: start value) of a scene from observations.
 
-    cost: "depth", "foot" or "auto" (depth where every point has its pixel). loss: "squares",
-    "huber" or "tukey". horizons: shares of the recording to fit in turn (chosen by default).
+    cost: "depth", "foot", "pullback" (the seed's, biased) or "auto" (depth where every point has
+    its pixel). loss: "squares", "huber" or "tukey". optimiser: "lm", "lbfgs", "bb" or "auto".
+    horizons: shares of the recording to fit in turn (chosen by default). priors, bounds: by label.
+    field_penalty: on a Young's modulus per cell (its start is an array). multi_start: how many
+    starts to try. coarse_to_fine: begin at twice the spacing and time step. discretisation:
+    estimate its error from such a repeat. memory_limit [bytes]: of stored states in gradients.
     """
     if not unknowns:
         raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
-    members = UnknownSet(tuple(make_unknown(n, v, scene) for n, v in unknowns.items()))
-    problem = Problem(scene, seen, members, cost=cost, progress=progress)
-    start = members.start()
-    if len(start) <= MOST_TANGENTS:
-        mismatch = problem.gradient_mismatch(start, Loss(scene.body.spacing))
+    asked = FitOptions(**options)
+    began = time.perf_counter()
+    members = tuple(make_unknown(n, v, scene) for n, v in unknowns.items())
+    fitted = UnknownSet(members, asked.priors or {}, asked.bounds or {})
+    log = FitLog(on_step)
+    fitter = _Fitter(scene, seen, fitted, asked, log, progress)
+    q = fitter.first_guess(fitted.start())
+    problem = fitter.problem(scene)
+    if len(q) <= MOST_TANGENTS:
+        mismatch = problem.gradient_mismatch(q, Loss(scene.body.spacing))
         if mismatch > GRADIENT_MISMATCH:
             raise SolverFailure(
                 f"Tangent and adjoint gradients differ by {mismatch:.1e}; a fit would go astray. "
                 "Lower the scene's tolerance, and see `pliant check-gradients`."
             )
-    fitter = _LevenbergMarquardt(problem, loss, max_iterations, on_step)
-    return fitter.run(horizons)
+    log.stage = ""
+    minimum = fitter.minimise(problem, q, log)
+    error = fitter.discretisation_error(minimum.q) if asked.discretisation else {}
+    return _result(problem, minimum, log, fitter.optimiser(len(q)), error, began)
 
 
-class _LevenbergMarquardt:
-    def __init__(self, problem: Problem, loss: str, max_iterations: int, on_step):
-        self.problem, self.loss_kind = problem, loss
-        self.max_iterations, self.on_step = max_iterations, on_step
-        self.history: list[Step] = []
-        self.iterations = 0
-        self.damping = 1e-3
-        self.spacing = problem.scene.body.spacing
+class _Fitter:
+    def __init__(self, scene, seen, unknowns: UnknownSet, asked: FitOptions, log, progress):
+        self.scene, self.seen, self.unknowns = scene, seen, unknowns
+        self.asked, self.log, self.progress = asked, log, progress
 
-    def run(self, horizons: tuple[float, ...] | None) -> Fit:
-        began = time.perf_counter()
-        p = self.problem
-        q = p.unknowns.start()
-        start = dict(zip(p.unknowns.labels, p.unknowns.values(q).tolist(), strict=True))
-        sigma = p.seen.noise or 0.0
+    def optimiser(self, size: int) -> str:
+        if self.asked.optimiser != "auto":
+            if self.asked.optimiser == "lm" and size > MOST_TANGENTS:
+                raise BadInput(f"Levenberg-Marquardt takes at most {MOST_TANGENTS} unknowns.")
+            return self.asked.optimiser
+        return "lm" if size <= MOST_TANGENTS else "lbfgs"
+
+    def problem(self, scene: Scene) -> Problem:
+        unknowns = self.unknowns
+        if scene is not self.scene:  # labels and charts do not depend on the grid
+            members = tuple(make_unknown(m.name, _plain(m), scene) for m in unknowns.members)
+            unknowns = replace(unknowns, members=members)
+        return Problem(
+            scene, self.seen, unknowns, cost=self.asked.cost, progress=self.progress,
+            tangent_tolerance=max(TANGENT_TOLERANCE, scene.tolerance),
+            memory_limit=self.asked.memory_limit, regulariser=self._regulariser(scene),
+        )  # fmt: skip
+
+    def _regulariser(self, scene: Scene):
+        first = 0
+        for m in self.unknowns.members:
+            if m.name == "youngs_modulus" and m.size > 1:
+                penalty = self.asked.field_penalty or FieldPenalty()
+                return penalty.on(scene.body, slice(first, first + m.size))
+            first += m.size
+        if self.asked.field_penalty is not None:
+            raise BadInput("A field penalty needs a Young's modulus per cell among the unknowns.")
+        return None
+
+    def minimise(
+        self, problem: Problem, q: np.ndarray, log: FitLog, limit: int | None = None
+    ) -> Minimum:
+        """All horizons in turn."""
+        name = self.optimiser(len(q))
+        usual = self.asked.max_iterations or (30 if name == "lm" else 100)
+        method = OPTIMISERS[name](
+            problem, log, loss=self.asked.loss,
+            max_iterations=log.iterations + limit if limit else usual,
+        )  # fmt: skip
+        horizons, known = self.asked.horizons, None
         if horizons is None:
-            whole = p.evaluate(q, self._loss(self.spacing))
-            horizons = (1.0,) if whole.spread < NEAR * self.spacing else HORIZONS
-            first = whole if len(horizons) == 1 else None
-        else:
-            first = None
-        converged = False
-        evaluation = first
+            loss = robust_loss(self.asked.loss, None, problem.noise, problem.scene.body.spacing)
+            if len(q) <= MOST_TANGENTS:
+                known = problem.evaluate(q, loss)
+            else:
+                known = problem.gradient(q, loss)[0]
+            near = known.spread < NEAR * problem.scene.body.spacing
+            horizons = (1.0,) if near or limit else HORIZONS
+        found = None
         for share in horizons:
-            horizon = max(2, round(share * p.last_step))
-            final = share == horizons[-1]
-            q, evaluation, converged = self._fit(q, horizon, sigma, final, evaluation)
-            evaluation = evaluation if final else None
-        assert evaluation is not None
-        return self._result(q, evaluation, start, converged, began)
-
-    def _loss(self, sigma: float) -> Loss:
-        return Loss(max(sigma, 1e-9 * self.spacing), self.loss_kind)
-
-    def _fit(self, q, horizon, sigma, final, current):
-        p = self.problem
-        scale = sigma
-        if current is None:
-            current = p.evaluate(q, self._loss(self.spacing), horizon=horizon)
-        while True:
-            # the robust scale follows the residuals down to the noise
-            scale = max(sigma, min(current.spread, self.spacing))
-            loss = self._loss(scale)
-            current = self._rescaled(current, loss, horizon)
-            self._log(current, horizon)
-            if self.iterations >= self.max_iterations:
-                return q, current, False
-            moved, current, length = self._step(current, current.loss, horizon)
-            if moved is None:
-                return q, current, True
-            q = moved
-            enough = STEP_TOLERANCE if final else 0.5
-            if length < enough and (current.spread <= 1.2 * scale or length < 1e-3):
-                self._log(current, horizon)
-                return q, current, True
-
-    def _rescaled(self, e: Evaluation, loss: Loss, horizon: int) -> Evaluation:
-        """The evaluation under another scale."""
-        if self.problem.cost_name == "foot":  # its curvature correction depends on the scale
-            same = abs(e.loss.sigma - loss.sigma) < 0.2 * loss.sigma
-            return e if same else self.problem.evaluate(e.q, loss, horizon=horizon)
-        return e.under(loss)
-
-    def _step(self, e: Evaluation, loss: Loss, horizon: int):
-        """One accepted step: (q, evaluation, length in standard deviations), or (None, e, 0)."""
-        _, g, H = e.model
-        scaling = np.maximum(np.diag(H), 1e-12 * max(np.diag(H).max(), 1e-300))
-        for _ in range(8):
-            dq = -np.linalg.solve(H + self.damping * np.diag(scaling), g)
-            dq = np.clip(dq, -1.0, 1.0)  # one e-fold a step is as far as a linearisation reaches
-            length = float(np.sqrt(max(dq @ H @ dq, 0.0)))
-            if np.abs(dq).max() < 1e-9:
-                return None, e, 0.0
-            try:
-                trial = self.problem.evaluate(e.q + dq, loss, horizon=horizon)
-            except SolverFailure as failure:
-                log.info("step refused: %s", failure)
-                self.damping = max(self.damping, 1e-2) * 10.0
+            horizon = max(2, round(share * problem.last_step))
+            start = q if found is None else found.q
+            if found is None and known is not None:
+                known = known.until(problem.frames_until(horizon))
+            if known is not None and not known.frames:
                 continue
-            self.iterations += 1
-            # within a standard deviation the model beats a cost with pixels coming and going
-            if length < 1.0 or trial.rise_from(e) <= 1e-12 * e.cost:
-                self.damping = max(self.damping / 10.0, 1e-9)
-                return trial.q, trial, length
-            self.damping = max(self.damping, 1e-4) * 10.0
-        return None, e, 0.0
+            found = method.run(start, horizon, share == horizons[-1], known)
+            known = None
+        assert found is not None
+        return found
 
-    def _log(self, e: Evaluation, horizon: int) -> None:
-        p = self.problem
-        values = dict(zip(p.unknowns.labels, p.unknowns.values(e.q).tolist(), strict=True))
-        step = Step(self.iterations, horizon, e.cost, e.rms, values)
-        if self.history and self.history[-1].values == values:
-            return
-        self.history.append(step)
-        if self.on_step is not None:
-            self.on_step(step)
+    def first_guess(self, q: np.ndarray) -> np.ndarray:
+        """Where the fit begins: the best of several starts, improved on a coarser grid."""
+        asked = self.asked
+        if asked.multi_start == 1 and not asked.coarse_to_fine:
+            return q
+        scene = self.scene
+        if can_coarsen(scene) and all(m.size < MOST_TANGENTS for m in self.unknowns.members):
+            scene = coarser(scene)
+        elif asked.coarse_to_fine:
+            raise BadInput("Coarse to fine needs a body on a grid and one modulus throughout.")
+        problem = self.problem(scene)
+        if asked.multi_start > 1:
+            q = self._best_start(problem, q)
+        if asked.coarse_to_fine:
+            self.log.stage = COARSE
+            q = self.minimise(problem, q, self.log).q
+        return q
 
-    def _result(self, q, e: Evaluation, start, converged, began) -> Fit:
-        p = self.problem
-        labels = p.unknowns.labels
-        noise = p.seen.noise or e.spread
-        final = self._rescaled(e, self._loss(noise), p.last_step)
-        _, _, H = final.model
-        covariance_q = _covariance(H)
-        slopes = p.unknowns.slopes(q)
+    def _best_start(self, problem: Problem, q: np.ndarray) -> np.ndarray:
+        self.log.stage = STARTS
+        rng = np.random.default_rng(self.asked.seed)
+        lower, upper = self.unknowns.limits()
+        best, lowest = q, np.inf
+        for k in range(self.asked.multi_start):
+            start = q if k == 0 else q + SPREAD_OF_STARTS * rng.standard_normal(len(q))
+            start = np.clip(start, lower, upper)
+            try:
+                found = self.minimise(problem, start, self.log, SCREENING)
+            except SolverFailure:
+                continue
+            # robust and in metres: costs under different scales do not compare
+            spread = found.evaluation.spread
+            if spread < lowest:
+                best, lowest = found.q, spread
+        return best
+
+    def discretisation_error(self, q: np.ndarray) -> dict[str, float]:
+        """|value - value of a coarser repeat| by label.
+
+        Richardson's estimate for a method of first order (the damped Newmark schemes in time; cut
+        cells in space are between first and second), hence on the safe side for a second-order one.
+        """
+        if not can_coarsen(self.scene) or len(q) > MOST_TANGENTS:
+            return {}
+        try:
+            problem = self.problem(coarser(self.scene))
+            log = FitLog(self.log.on_step, stage=REPEAT, iterations=self.log.iterations)
+            found = self.minimise(problem, q, log, 6)
+        except (BadInput, SolverFailure):  # too coarse to hold together
+            return {}
+        values = self.unknowns.values(q)
+        other = self.unknowns.values(found.q)
+        return dict(zip(self.unknowns.labels, np.abs(values - other).tolist(), strict=True))
+
+
+def _plain(member):
+    return member.start if member.size > 1 or len(member.start) > 1 else float(member.start[0])
+
+
+def _result(
+    p: Problem, minimum: Minimum, log: FitLog, optimiser: str, error: dict[str, float], began: float
+) -> Fit:
+    labels, q, e = p.unknowns.labels, minimum.q, minimum.evaluation
+    noise = p.noise or e.spread
+    start = p.unknowns.values(p.unknowns.start())
+    slopes = p.unknowns.slopes(q)
+    iterations = log.iterations
+    if e.has_tangents:
+        loss = Loss(max(noise, 1e-9 * p.scene.body.spacing), e.loss.kind)
+        e = rescaled(p, e, loss, p.last_step)
+        covariance_q = _covariance(e.model[2])
         covariance = slopes[:, None] * covariance_q * slopes[None, :]
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         correlation = covariance / np.maximum(np.outer(sigma, sigma), 1e-300)
-        values = dict(zip(labels, p.unknowns.values(q).tolist(), strict=True))
-        sigmas = dict(zip(labels, sigma.tolist(), strict=True))
-        advice = advise(p, q, final, covariance_q, noise)
-        return Fit(
-            labels=labels, start=start, values=values, sigma=sigmas, correlation=correlation,
-            history=self.history, advice=advice, noise=noise, rms=final.rms,
-            iterations=self.iterations, seconds=time.perf_counter() - began, converged=converged,
-            covariance=covariance, frame_rms=final.frame_rms,
-        )  # fmt: skip
+        advice = advise(p, q, e, covariance_q, noise, error)
+    else:
+        sigma = np.full(len(q), np.nan)
+        covariance = correlation = np.zeros((0, 0))
+        advice = []
+    seconds = time.perf_counter() - began
+    timings = p.step_times()
+    timings["forward_run_ms"] = timings["forward_ms"] * p.last_step
+    timings["iteration_ms"] = 1e3 * seconds / max(iterations, 1)
+    return Fit(
+        labels=labels,
+        start=dict(zip(labels, start.tolist(), strict=True)),
+        values=dict(zip(labels, p.unknowns.values(q).tolist(), strict=True)),
+        sigma=dict(zip(labels, sigma.tolist(), strict=True)),
+        correlation=correlation, history=log.steps, advice=advice, noise=noise, rms=e.rms,
+        iterations=iterations, seconds=seconds, converged=minimum.converged,
+        covariance=covariance, timings=timings, frame_rms=e.frame_rms, discretisation=error,
+        optimiser=optimiser,
+    )  # fmt: skip
 
 
 def _covariance(H: np.ndarray) -> np.ndarray:
@@ -197,3 +290,6 @@ def _covariance(H: np.ndarray) -> np.ndarray:
     floor = 1e-14 * max(values.max(), 1e-300)
     inverse = 1.0 / np.maximum(values, floor)
     return (vectors * inverse) @ vectors.T
+
+
+__all__ = ["OPTIMISERS", "Evaluation", "FitOptions", "reconstruct"]

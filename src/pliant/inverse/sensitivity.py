@@ -1,9 +1,13 @@
 """Derivatives of a whole simulation: tangents alongside it, or the adjoint back through it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
 
+import numpy as np
 import warp as wp
 
+from pliant.core.launch import to_device
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
 from pliant.inverse.step_derivatives import StepDerivatives
@@ -12,17 +16,45 @@ from pliant.linalg.blocks import combine
 Frame = Callable[[int, State, list[State]], None]
 
 
+@dataclass
+class Clock:
+    """Seconds and counts by name."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, seconds: float) -> None:
+        """One more."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+
 def run_with_tangents(
-    system: System, steps: int, directions: list[Direction], on_frame: Frame
+    system: System,
+    steps: int,
+    directions: list[Direction],
+    on_frame: Frame,
+    *,
+    tolerance: float | None = None,
+    clock: Clock | None = None,
 ) -> None:
-    """Simulate and call on_frame(step, state, tangents) at every step, the start included."""
+    """Simulate and call on_frame(step, state, tangents) at every step, the start included.
+
+    tolerance: of the tangents' solves, the scene's own unless told. clock: gets the seconds of
+    steps ("forward") and of their tangents ("tangent").
+    """
     derivatives = system.cached(StepDerivatives)
     state = system.initial_state()
     tangents = [derivatives.initial_tangent(state, d) for d in directions]
     on_frame(0, state, tangents)
     for step in range(steps):
+        t0 = perf_counter()
         after, _ = system.step(state)
-        tangents = derivatives.tangents(state, after, tangents, directions)
+        t1 = perf_counter()
+        tangents = derivatives.tangents(state, after, tangents, directions, tolerance=tolerance)
+        if clock is not None:
+            clock.add("forward", t1 - t0)
+            clock.add("tangent", perf_counter() - t1)
         state = after
         on_frame(step + 1, state, tangents)
 
@@ -36,21 +68,39 @@ def run(system: System, steps: int) -> list[State]:
 
 
 def run_adjoint(
-    system: System, states: list[State], seed: Callable[[int, State], State | None]
+    system: System,
+    states: Sequence[State],
+    seed: Callable[[int, State], State | None],
+    *,
+    between: Callable[[int, State, State, State], State | None] | None = None,
+    on_step: Callable[[int], None] | None = None,
 ) -> Direction:
-    """Gradient by all parameters of a cost whose derivative by state k is seed(k, state)."""
+    """Gradient by all parameters of a cost whose derivative by state k is seed(k, state).
+
+    states: a list, or Checkpoints; read from last to first, each once. The seed of a state is asked
+    for when its step is about to be walked back. between(k, before, after, bar): costs of both ends
+    of a step; adds the share of `after` to bar and returns that of `before`. on_step(k): progress.
+    """
     derivatives = system.cached(StepDerivatives)
     obstacles = len(system.contact.obstacles) if system.contact is not None else 0
     dual = Direction.zero(len(system.lam), system.node_count, obstacles)
     last = len(states) - 1
-    bar = _seeded(seed, last, states[last], None)
+    after = states[last]
+    bar = _seeded(seed, last, after, None)
     for k in range(last, 0, -1):
         before = states[k - 1]
+        mixed = between(k - 1, before, after, bar) if between is not None else None
         system.prepare(before)
         system.preconditioner.update(system.matrix)
-        bar = derivatives.adjoint(before, states[k], bar, dual)
+        bar = derivatives.adjoint(before, after, bar, dual)
         bar = _seeded(seed, k - 1, before, bar)
-    derivatives.initial_adjoint(states[0], bar, dual)
+        if mixed is not None:
+            for total, part in zip(bar.fields(), mixed.fields(), strict=True):
+                combine(total, (1.0, total), (1.0, part))
+        after = before
+        if on_step is not None:
+            on_step(k - 1)
+    derivatives.initial_adjoint(after, bar, dual)
     return dual
 
 
@@ -62,3 +112,9 @@ def _seeded(seed, k: int, state: State, bar: State | None) -> State:
         for total, part in zip(bar.fields(), own.fields(), strict=True):
             combine(total, (1.0, total), (1.0, part))
     return bar
+
+
+def add_host(bar: State, u: np.ndarray, v: np.ndarray) -> None:
+    """bar += (u, v, 0) of the host, (nodes, 3) each."""
+    for total, part in ((bar.u, u), (bar.v, v)):
+        combine(total, (1.0, total), (1.0, to_device(part, wp.vec3d)))

@@ -57,10 +57,16 @@ class StepDerivatives:
         )  # fmt: skip
 
     def tangents(
-        self, before: State, after: State, changes: list[State], directions: list[Direction]
+        self,
+        before: State,
+        after: State,
+        changes: list[State],
+        directions: list[Direction],
+        *,
+        tolerance: float | None = None,
     ) -> list[State]:
         """Changes of `after` by changes of `before` and of the parameters: one batched solve."""
-        s = self.system
+        s, tolerance = self.system, tolerance or self.tolerance
         scheme = s.scene.integrator
         sides = [
             self.tangent_right_hand_side(before, after, change, d)
@@ -69,11 +75,11 @@ class StepDerivatives:
         starts = [self._start(scheme, change) for change in changes]
         if len(sides) == 1 or not isinstance(s.preconditioner, Multigrid):
             for b, dx in zip(sides, starts, strict=True):
-                self._solve(b, dx, "tangent")
+                self._solve(b, dx, "tangent", tolerance)
         else:
             for first in range(0, len(sides), LARGEST_BATCH):
                 part = slice(first, first + LARGEST_BATCH)
-                self._solve_batch(sides[part], starts[part])
+                self._solve_batch(sides[part], starts[part], tolerance)
         return [
             self.advance_tangent(scheme, change, dx, after.t)
             for change, dx in zip(changes, starts, strict=True)
@@ -85,7 +91,9 @@ class StepDerivatives:
         keep_free(x, self.system.matrix.free)
         return x
 
-    def _solve_batch(self, sides: list[wp.array], starts: list[wp.array]) -> None:
+    def _solve_batch(
+        self, sides: list[wp.array], starts: list[wp.array], tolerance: float
+    ) -> None:
         s, k = self.system, len(sides)
         if k not in self._batched:
             self._batched[k] = BatchedConjugateGradients(s.matrix, s.preconditioner, k)
@@ -93,7 +101,7 @@ class StepDerivatives:
             to_device(np.stack([f.numpy() for f in group], axis=1), wp.vec3d)
             for group in (sides, starts)
         )
-        for column in self._batched[k].solve(b, x, Tolerance(relative=self.tolerance)):
+        for column in self._batched[k].solve(b, x, Tolerance(relative=tolerance)):
             if not column.outcome.ok and column.residual > 1e3 * column.target:
                 raise SolverFailure(f"The tangent solve failed: {column.outcome.value}.")
         found = x.numpy()
@@ -382,8 +390,9 @@ class StepDerivatives:
     def _add_host(self, b: wp.array, host: np.ndarray) -> None:
         combine(b, (1.0, b), (1.0, to_device(host, wp.vec3d)))
 
-    def _solve(self, b: wp.array, x: wp.array, what: str) -> None:
-        solution = self.system.solver.solve(b, x, Tolerance(relative=self.tolerance))
+    def _solve(self, b: wp.array, x: wp.array, what: str, tolerance: float | None = None) -> None:
+        goal = Tolerance(relative=tolerance or self.tolerance)
+        solution = self.system.solver.solve(b, x, goal)
         if not solution.outcome.ok and solution.residual > 1e3 * solution.target:
             raise SolverFailure(f"The {what} solve failed: {solution.outcome.value}.")
 

@@ -1,93 +1,25 @@
-"""What may be recovered: how each unknown enters a scene, its transform, bounds and prior.
+"""What may be recovered, by name, and all unknowns of a fit as one vector with bounds and priors.
 
-An optimiser moves free coordinates q; each unknown maps them to its value (log for positive
-numbers, a logistic curve for Poisson's ratio, a chart of the sphere for a normal) and says in which
-Direction the simulation's parameters move with q. A new unknown is a new subclass here.
+A new unknown is a new subclass of Unknown, entered in KINDS.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from pliant.core.errors import BadInput
+from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.obstacles import Plane
-from pliant.dynamics.scene import Scene, vector3
+from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import System
 from pliant.inverse.direction import Direction
+from pliant.inverse.priors import Prior
+from pliant.inverse.unknown import OnSphere, Positive, Unknown, zero_direction
 
 POISSON_RANGE = (-0.5, 0.4999)
 
 
-@dataclass(frozen=True)
-class Prior:
-    """Gaussian on the value, or on its logarithm: value = mean +- sigma (times e^(+-sigma))."""
-
-    mean: float
-    sigma: float
-    logarithmic: bool = False
-
-
-@dataclass(frozen=True)
-class Unknown:
-    """One named quantity; labels name its components in tables."""
-
-    name: str
-    start: np.ndarray
-    labels: tuple[str, ...]
-    priors: tuple[Prior | None, ...] = field(default=())
-
-    @property
-    def size(self) -> int:
-        """Number of free coordinates."""
-        return len(self.labels)
-
-    def coordinates(self, value: np.ndarray) -> np.ndarray:
-        """q of a value."""
-        return np.asarray(value, float).reshape(-1)
-
-    def value(self, q: np.ndarray) -> np.ndarray:
-        """Value at q, one number per label (in the units of the table)."""
-        return np.asarray(q, float)
-
-    def slope(self, q: np.ndarray) -> np.ndarray:
-        """d value / d q per component, for error bars."""
-        return np.ones(self.size)
-
-    def apply(self, scene: Scene, q: np.ndarray) -> Scene:
-        """The scene with this unknown set."""
-        raise TypeError(self.name)
-
-    def directions(self, system: System, q: np.ndarray) -> list[Direction]:
-        """How the simulation's parameters move with each component of q."""
-        raise TypeError(self.name)
-
-    def pull(self, system: System, q: np.ndarray, dual: Direction) -> np.ndarray:
-        """Gradient by q from the gradient by the parameters."""
-        return np.array([dual.dot(d) for d in self.directions(system, q)])
-
-
-def _zero(system: System) -> Direction:
-    obstacles = len(system.contact.obstacles) if system.contact is not None else 0
-    return Direction.zero(len(system.lam), system.node_count, obstacles)
-
-
-class _Positive(Unknown):
-    """A positive number, moved by its logarithm."""
-
-    def coordinates(self, value):
-        value = np.asarray(value, float).reshape(-1)
-        if not (np.isfinite(value) & (value > 0.0)).all():
-            raise BadInput(f"The start of {self.name} must be positive, not {value[0]:g}.")
-        return np.log(value)
-
-    def value(self, q):
-        return np.exp(q)
-
-    def slope(self, q):
-        return np.exp(q)
-
-
-class YoungsModulus(_Positive):
+class YoungsModulus(Positive):
     """Uniform Young's modulus, or one per cell where the start is an array."""
 
     def apply(self, scene, q):
@@ -98,7 +30,7 @@ class YoungsModulus(_Positive):
     def directions(self, system, q):
         if self.size > 1:
             raise BadInput("A stiffness field has too many unknowns for tangents: use L-BFGS.")
-        d = _zero(system)
+        d = zero_direction(system)
         d.lam, d.mu = system.lam.copy(), system.mu.copy()
         if system.contact is not None:
             d.contact_stiffness = system.contact.stiffness_per_modulus * float(np.exp(q[0]))
@@ -140,32 +72,32 @@ class PoissonRatio(Unknown):
     def directions(self, system, q):
         nu, slope = float(self.value(q)[0]), float(self.slope(q)[0])
         E = system.mu * 2.0 * (1.0 + nu)
-        d = _zero(system)
+        d = zero_direction(system)
         d.lam = slope * E * (1 + 2 * nu**2) / ((1 + nu) ** 2 * (1 - 2 * nu) ** 2)
         d.mu = -slope * E / (2.0 * (1 + nu) ** 2)
         return [d]
 
 
-class Density(_Positive):
+class Density(Positive):
     """Uniform density."""
 
     def apply(self, scene, q):
         return replace(scene, material=replace(scene.material, density=float(np.exp(q[0]))))
 
     def directions(self, system, q):
-        d = _zero(system)
+        d = zero_direction(system)
         d.mass = system.mass_host.copy()
         return [d]
 
 
-class Damping(_Positive):
+class Damping(Positive):
     """A Rayleigh coefficient: mass_damping or stiffness_damping."""
 
     def apply(self, scene, q):
         return replace(scene, material=replace(scene.material, **{self.name: float(np.exp(q[0]))}))
 
     def directions(self, system, q):
-        d = _zero(system)
+        d = zero_direction(system)
         setattr(d, self.name, float(np.exp(q[0])))
         return [d]
 
@@ -179,36 +111,68 @@ class Gravity(Unknown):
     def directions(self, system, q):
         out = []
         for axis in range(self.size):
-            d = _zero(system)
+            d = zero_direction(system)
             d.gravity[axis] = 1.0
             out.append(d)
         return out
 
 
-class GroundNormal(Unknown):
-    """Normal of the first plane: n = normalised(start + q1 t1 + q2 t2), t1, t2 tangents."""
+class GravityDirection(OnSphere):
+    """Where gravity points; its strength stays the scene's."""
 
-    def _frame(self):
-        n = np.zeros(3)
-        n[: len(self.start)] = self.start / np.linalg.norm(self.start)
-        helper = np.eye(3)[np.argmin(np.abs(n))]
-        t1 = np.cross(helper, n)
-        t1 /= np.linalg.norm(t1)
-        return n, t1, np.cross(n, t1)
+    def apply(self, scene, q):
+        strength = float(np.linalg.norm(scene.gravity))
+        return replace(scene, gravity=tuple(strength * self.normal(q)))
 
-    def coordinates(self, value):
-        n, t1, t2 = self._frame()
-        v = vector3("ground_normal", value)
-        along = v @ n
-        if along <= 0.0:
-            raise BadInput("ground_normal lies more than 90 degrees from its start.")
-        return np.array([v @ t1, v @ t2]) / along
+    def directions(self, system, q):
+        strength = float(np.linalg.norm(system.scene.gravity))
+        out = []
+        for slope in self.normal_slopes(q):
+            d = zero_direction(system)
+            d.gravity = strength * slope
+            out.append(d)
+        return out
 
-    def normal(self, q: np.ndarray) -> np.ndarray:
-        """The unit normal at q."""
-        n, t1, t2 = self._frame()
-        m = n + q[0] * t1 + q[1] * t2
-        return m / np.linalg.norm(m)
+
+class DampingRatios(Positive):
+    """Damping ratios of motions at `damping_frequencies`, in place of Rayleigh's coefficients.
+
+    ratio_i = (alpha / w_i + beta w_i) / 2 with w = 2 pi f; the two ratios fix alpha and beta.
+    """
+
+    def _matrix(self, scene: Scene) -> np.ndarray:
+        w = 2.0 * np.pi * np.asarray(damping_frequencies(scene))
+        return np.linalg.inv(np.stack([0.5 / w, 0.5 * w], axis=1))
+
+    def apply(self, scene, q):
+        alpha, beta = self._matrix(scene) @ np.exp(q)
+        if alpha < 0.0 or beta < 0.0:  # not a Rayleigh damping: an optimiser takes a shorter step
+            raise SolverFailure(
+                f"Damping ratios {np.exp(q[0]):.3g} and {np.exp(q[1]):.3g} need a negative "
+                "Rayleigh coefficient: start with ratios closer to each other."
+            )
+        material = replace(
+            scene.material, mass_damping=float(alpha), stiffness_damping=float(beta)
+        )
+        return replace(scene, material=material)
+
+    def directions(self, system, q):
+        by_ratio = self._matrix(system.scene) * np.exp(q)
+        out = []
+        for alpha, beta in by_ratio.T:
+            d = zero_direction(system)
+            d.mass_damping, d.stiffness_damping = float(alpha), float(beta)
+            out.append(d)
+        return out
+
+
+def damping_frequencies(scene: Scene) -> tuple[float, float]:
+    """Frequencies [Hz] at which `damping_ratios` are stated: periods of 100 and of 20 steps."""
+    return 0.01 / scene.dt, 0.05 / scene.dt
+
+
+class GroundNormal(OnSphere):
+    """Normal of the first plane."""
 
     def apply(self, scene, q):
         plane = _first_plane(scene)
@@ -216,14 +180,10 @@ class GroundNormal(Unknown):
         return _with_obstacle(scene, plane, moved)
 
     def directions(self, system, q):
-        n0, t1, t2 = self._frame()
-        m = n0 + q[0] * t1 + q[1] * t2
-        length = np.linalg.norm(m)
-        n = m / length
         out = []
-        for t in (t1, t2):
-            d = _zero(system)
-            d.normal[_first_plane(system.scene)] = (t - n * (n @ t)) / length
+        for slope in self.normal_slopes(q):
+            d = zero_direction(system)
+            d.normal[_first_plane(system.scene)] = slope
             out.append(d)
         return out
 
@@ -236,19 +196,19 @@ class GroundOffset(Unknown):
         return _with_obstacle(scene, plane, replace(scene.obstacles[plane], offset=float(q[0])))
 
     def directions(self, system, q):
-        d = _zero(system)
+        d = zero_direction(system)
         d.offset[_first_plane(system.scene)] = 1.0
         return [d]
 
 
-class ContactStiffness(_Positive):
+class ContactStiffness(Positive):
     """Stiffness of the contact springs."""
 
     def apply(self, scene, q):
         return replace(scene, contact=replace(scene.contact, stiffness=float(np.exp(q[0]))))
 
     def directions(self, system, q):
-        d = _zero(system)
+        d = zero_direction(system)
         d.contact_stiffness = float(np.exp(q[0]))
         return [d]
 
@@ -264,7 +224,7 @@ class InitialMotion(Unknown):
         for axis in range(self.size):
             unit = np.zeros(3)
             unit[axis] = 1.0
-            d = _zero(system)
+            d = zero_direction(system)
             if self.name == "initial_velocity":
                 d.velocity[:] = unit
             else:
@@ -293,7 +253,9 @@ KINDS = {
     "density": Density,
     "mass_damping": Damping,
     "stiffness_damping": Damping,
+    "damping_ratios": DampingRatios,
     "gravity": Gravity,
+    "gravity_direction": GravityDirection,
     "ground_normal": GroundNormal,
     "ground_offset": GroundOffset,
     "contact_stiffness": ContactStiffness,
@@ -314,8 +276,12 @@ def make_unknown(name: str, start, scene: Scene) -> Unknown:
     value = np.atleast_1d(np.asarray(start, float))
     if not np.isfinite(value).all():
         raise BadInput(f"The start of {name} must be finite.")
-    if name == "ground_normal":
-        labels = ("ground_normal.1", "ground_normal.2")
+    if name in ("ground_normal", "gravity_direction"):
+        labels = tuple(f"{name}.{k + 1}" for k in range(scene.dim - 1))
+    elif name == "damping_ratios":
+        if len(value) != 2:
+            raise BadInput("damping_ratios are two numbers, one for each frequency.")
+        labels = tuple(f"damping_ratio@{f:.3g}Hz" for f in damping_frequencies(scene))
     elif name in ("gravity", "initial_velocity"):
         value = value[: scene.dim]
         labels = tuple(f"{name}.{a}" for a in "xyz"[: scene.dim])
@@ -330,9 +296,63 @@ def make_unknown(name: str, start, scene: Scene) -> Unknown:
 
 @dataclass(frozen=True)
 class UnknownSet:
-    """All unknowns of a fit, as one vector q."""
+    """All unknowns of a fit, as one vector q.
+
+    priors and bounds: by label, on the values in the units of the table.
+    """
 
     members: tuple[Unknown, ...]
+    priors: Mapping[str, Prior] = field(default_factory=dict)
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def __post_init__(self):
+        for kind, given in (("prior", self.priors), ("bound", self.bounds)):
+            for label in given:
+                if label not in self.labels:
+                    raise BadInput(
+                        f"There is a {kind} on '{label}', which is not unknown here; "
+                        f"unknown are {', '.join(self.labels[:12])}."
+                    )
+        lower, upper = self.limits()
+        start = self.start()
+        outside = np.flatnonzero((start < lower) | (start > upper) | (lower >= upper))
+        if len(outside):
+            label = self.labels[outside[0]]
+            raise BadInput(
+                f"The bounds of {label}, {tuple(self.bounds[label])}, must enclose its start."
+            )
+
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest q, infinite where there is no bound."""
+        lower, upper = [], []
+        for m in self.members:
+            for i, label in enumerate(m.labels):
+                ends = [-np.inf, np.inf]
+                if label in self.bounds:
+                    if isinstance(m, OnSphere):
+                        raise BadInput(f"{label}: a direction cannot be bounded; give a prior.")
+                    for side, value in enumerate(self.bounds[label]):
+                        if np.isfinite(value):
+                            at = np.array(m.start, float)
+                            at[i] = value
+                            ends[side] = float(m.coordinates(at)[i])
+                lower.append(ends[0])
+                upper.append(ends[1])
+        return np.array(lower), np.array(upper)
+
+    def prior_terms(self, q: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """Cost of the priors, its gradient (p,) and the diagonal of its Hessian (p,), by q."""
+        g, h = np.zeros(len(q)), np.zeros(len(q))
+        cost = 0.0
+        if self.priors:
+            values, slopes = self.values(q), self.slopes(q)
+            for i, label in enumerate(self.labels):
+                if label in self.priors:
+                    r, by_value = self.priors[label].residual(values[i])
+                    by_q = by_value * slopes[i]
+                    cost += 0.5 * r * r
+                    g[i], h[i] = r * by_q, by_q * by_q
+        return cost, g, h
 
     @property
     def labels(self) -> list[str]:

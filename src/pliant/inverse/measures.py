@@ -1,0 +1,203 @@
+"""What a simulated state is compared with: surface points of cameras, or motions of all nodes.
+
+A measure knows the times of its frames and reduces a state to residuals, their derivative along
+tangents, and the dual of the state. A new kind of observation is a new measure.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+from pliant.dynamics.scene import Scene
+from pliant.dynamics.trajectory import Trajectory
+from pliant.inverse.costs import (
+    Residuals,
+    check_observations,
+    depth_residuals,
+    foot_residuals,
+    mean_curvature,
+)
+from pliant.inverse.losses import Loss
+from pliant.inverse.pullback import pull_back_residuals
+from pliant.observe.observations import Observations
+from pliant.observe.raycast import SurfaceQueries
+
+Pair = tuple[np.ndarray, np.ndarray]
+"""Displacement and velocity of the nodes, (nodes, 3) each; or their tangents or duals."""
+
+COSTS = ("depth", "foot", "pullback")
+"""Of surface points: along the ray, to the foot point, or the seed's (biased) one."""
+
+
+@dataclass(frozen=True)
+class FrameMisfit:
+    """Residuals r (m,) [m] of a frame, their derivative J (m, p) by q, and which are usable."""
+
+    r: np.ndarray
+    J: np.ndarray
+    usable: np.ndarray
+
+
+class Measure(Protocol):
+    """Observations against a state."""
+
+    cost_name: str
+    times: list[tuple[int, float]]
+    """(frame, time [s]) of the frames that hold anything."""
+    frame_count: int
+    noise: float | None
+
+    def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
+        """Residuals of a frame and their derivatives along tangents."""
+        ...
+
+    def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
+        """Residuals, and the derivative of the frame's cost by the state."""
+        ...
+
+
+class SurfaceMeasure:
+    """Points of cameras or scanners against the deformed surface."""
+
+    def __init__(self, scene: Scene, seen: Observations, cost: str):
+        check_observations(seen)
+        organised = all(f.organised for f in seen.frames if len(f))
+        self.cost_name = ("depth" if organised else "foot") if cost == "auto" else cost
+        if self.cost_name not in COSTS:
+            raise BadInput(f"cost must be 'auto' or one of {', '.join(COSTS)}, not '{cost}'.")
+        if self.cost_name == "depth" and not organised:
+            raise BadInput("The depth cost needs the pixel of every point: use cost='foot'.")
+        self._body, self._seen = scene.body, seen
+        self._surface = surface = scene.body.surface
+        self._queries = SurfaceQueries(surface.positions(scene.body.nodes), surface.facets)
+        self.times = [(k, f.time) for k, f in enumerate(seen.frames) if len(f)]
+        self.frame_count = len(seen.frames)
+        self.noise = seen.noise
+        self._rays: dict[int, Pair] = {}
+
+    def residuals(self, frame: int, u: np.ndarray, loss: Loss) -> Residuals:
+        """Residuals of one frame for a displacement (nodes, 3)."""
+        seen = self._seen.frames[frame]
+        if self.cost_name == "pullback":
+            r, nodes, slope = pull_back_residuals(self._body, u, seen.points)
+            return Residuals(r, nodes, slope, np.ones(len(r), bool))
+        points = self._surface.positions(self._body.nodes + u)
+        self._queries.move(points)
+        if self.cost_name == "depth":
+            near = max(3.0 * loss.sigma, self._body.spacing)
+            return depth_residuals(self._queries, seen, self._seen.cameras, near)
+        curvature = mean_curvature(points, self._surface.facets)
+        return foot_residuals(self._queries, seen, curvature, loss.sigma)
+
+    def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
+        """See Measure."""
+        res = self.residuals(frame, state[0], loss)
+        columns = [res.along(self._carried(du)) for du, _ in tangents]
+        J = np.stack(columns, axis=1) if columns else np.zeros((len(res.r), 0))
+        return FrameMisfit(res.r, J, res.usable)
+
+    def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
+        """See Measure."""
+        res = self.residuals(frame, state[0], loss)
+        weight = np.where(res.usable, loss(res.r)[1], 0.0)
+        nodal = self.cost_name == "pullback"
+        count = len(self._body.nodes) if nodal else len(self._surface.points)
+        bar = res.pull(weight * res.r, count)
+        if not nodal:
+            bar = self._surface.points.spread(bar)
+        return FrameMisfit(res.r, np.zeros((len(res.r), 0)), res.usable), (bar, np.zeros_like(bar))
+
+    def _carried(self, du: np.ndarray) -> np.ndarray:
+        return du if self.cost_name == "pullback" else self._surface.points.matrix @ du
+
+
+@dataclass(frozen=True)
+class NodeMotions:
+    """Displacements and velocities of all nodes over time (seed 000, eq. 5.4.1).
+
+    displacements: (frames, nodes, dim) [m] or None; velocities likewise [m/s]; velocity_scale [s]
+    turns velocities into lengths, r = velocity_scale (v - v_observed). noise [m] where known.
+    """
+
+    times: np.ndarray
+    displacements: np.ndarray | None = None
+    velocities: np.ndarray | None = None
+    velocity_scale: float = 0.1
+    noise: float | None = None
+
+    @classmethod
+    def of(cls, run: Trajectory, *, noise: float = 0.0, seed: int = 0) -> "NodeMotions":
+        """All frames of a run but the first, blurred by noise [m]."""
+        rng = np.random.default_rng(seed)
+        u, v = run.displacements[1:], run.velocities[1:]
+        scale = cls.velocity_scale
+        return cls(
+            np.asarray(run.times[1:], float),
+            u + noise * rng.standard_normal(u.shape),
+            v + noise / scale * rng.standard_normal(v.shape),
+            noise=noise or None,
+        )
+
+
+class NodeMeasure:
+    """Known motions of the nodes against the simulated ones."""
+
+    cost_name = "nodes"
+
+    def __init__(self, scene: Scene, seen: NodeMotions):
+        wanted = (len(seen.times), len(scene.body.nodes), scene.dim)
+        for name in ("displacements", "velocities"):
+            given = getattr(seen, name)
+            if given is not None and np.shape(given) != wanted:
+                raise BadInput(f"The observed {name} have shape {np.shape(given)}, not {wanted}.")
+        if seen.displacements is None and seen.velocities is None:
+            raise BadInput("Node motions need displacements, velocities or both.")
+        self._seen, self._dim = seen, scene.dim
+        self.times = list(enumerate(float(t) for t in seen.times))
+        self.frame_count, self.noise = len(seen.times), seen.noise
+
+    def _stack(self, du: np.ndarray, dv: np.ndarray) -> np.ndarray:
+        """The observed components of a motion, (m,) [m]."""
+        s = self._seen
+        parts = []
+        if s.displacements is not None:
+            parts.append(du[:, : self._dim].reshape(-1))
+        if s.velocities is not None:
+            parts.append(s.velocity_scale * dv[:, : self._dim].reshape(-1))
+        return np.concatenate(parts)
+
+    def _residual(self, frame: int, state: Pair) -> np.ndarray:
+        s = self._seen
+        u = 0.0 if s.displacements is None else s.displacements[frame]
+        v = 0.0 if s.velocities is None else s.velocities[frame]
+        return self._stack(state[0][:, : self._dim] - u, state[1][:, : self._dim] - v)
+
+    def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
+        """See Measure."""
+        r = self._residual(frame, state)
+        columns = [self._stack(du, dv) for du, dv in tangents]
+        J = np.stack(columns, axis=1) if columns else np.zeros((len(r), 0))
+        return FrameMisfit(r, J, np.ones(len(r), bool))
+
+    def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
+        """See Measure."""
+        r = self._residual(frame, state)
+        flat = loss(r)[1] * r
+        n = len(state[0])
+        bars = [np.zeros((n, 3)), np.zeros((n, 3))]
+        s = self._seen
+        if s.displacements is not None:
+            bars[0][:, : self._dim] = flat[: n * self._dim].reshape(n, self._dim)
+            flat = flat[n * self._dim :]
+        if s.velocities is not None:
+            bars[1][:, : self._dim] = s.velocity_scale * flat.reshape(n, self._dim)
+        return FrameMisfit(r, np.zeros((len(r), 0)), np.ones(len(r), bool)), (bars[0], bars[1])
+
+
+def make_measure(scene: Scene, seen: Observations | NodeMotions, cost: str) -> Measure:
+    """The measure for what was seen."""
+    if isinstance(seen, NodeMotions):
+        return NodeMeasure(scene, seen)
+    return SurfaceMeasure(scene, seen, cost)
