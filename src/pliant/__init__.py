@@ -27,7 +27,10 @@ from pliant.fem.material import Material
 from pliant.fem.tet_body import TetBody
 from pliant.geometry import shapes
 from pliant.geometry.load import load_shape
+from pliant.inverse.field_penalty import FieldPenalty
 from pliant.inverse.fit import Fit
+from pliant.inverse.measures import NodeMotions
+from pliant.inverse.priors import Prior
 from pliant.inverse.reconstruct import reconstruct
 from pliant.observe.camera import Camera, ring_of_cameras
 from pliant.observe.observations import Observations, observe
@@ -43,11 +46,11 @@ def load_scene(path) -> Scene:
 
 
 __all__ = [
-    "BadInput", "Body", "BodyForce", "Camera", "CentralDifferences", "ContactLaw", "Fit",
-    "Fixed", "GridBody", "HHT", "ImplicitEuler", "LinearAcceleration", "Material",
-    "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2", "Newmark3", "Observations",
-    "Obstacle", "Plane", "PliantError", "PointLoad", "Pressure", "Scene", "SimulationStopped",
-    "SolverFailure", "TetBody", "Traction", "Trajectory", "load_scene", "load_shape", "modes",
-    "observe", "reconstruct", "ring_of_cameras", "set_device", "set_threads", "shapes",
-    "simulate", "solve_static",
+    "BadInput", "Body", "BodyForce", "Camera", "CentralDifferences", "ContactLaw",
+    "FieldPenalty", "Fit", "Fixed", "GridBody", "HHT", "ImplicitEuler", "LinearAcceleration",
+    "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2", "Newmark3",
+    "NodeMotions", "Observations", "Obstacle", "Plane", "PliantError", "PointLoad", "Pressure",
+    "Prior", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction", "Trajectory",
+    "load_scene", "load_shape", "modes", "observe", "reconstruct", "ring_of_cameras",
+    "set_device", "set_threads", "shapes", "simulate", "solve_static",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import Scene
-from pliant.inverse.unknowns import make_unknown
+from pliant.inverse.unknowns import damping_frequencies, make_unknown
 
 TRUTH = "truth.json"
 """What a simulated recording was made with; lies beside it, and only tables show it."""
@@ -17,12 +17,16 @@ DEFAULT_UNKNOWNS = ("youngs_modulus", "poisson_ratio")
 AWAY = {"poisson_ratio": lambda value: value + 0.02}
 """How far from the truth a fit of a filmed scene starts: 0.02 here, ten percent elsewhere."""
 
+VECTORS = ("gravity", "gravity_direction", "ground_normal", "initial_velocity", "initial_spin")
+"""Unknowns of three numbers."""
+
 Values = dict[str, Any]
 
 
 def scene_values(scene: Scene) -> Values:
     """Name: number, or list, of everything that may be unknown and is uniform in this scene."""
     m = scene.material
+    weight = np.linalg.norm(scene.gravity)
     plane = next((o for o in scene.obstacles if isinstance(o, Plane)), None)
     found: Values = {
         "youngs_modulus": m.youngs_modulus,
@@ -30,7 +34,9 @@ def scene_values(scene: Scene) -> Values:
         "density": m.density,
         "mass_damping": m.mass_damping,
         "stiffness_damping": m.stiffness_damping,
+        "damping_ratios": _damping_ratios(scene),
         "gravity": list(scene.gravity),
+        "gravity_direction": [float(g / weight) for g in scene.gravity] if weight else None,
         "initial_velocity": list(scene.initial_velocity),
         "initial_spin": list(scene.initial_spin),
         "contact_stiffness": scene.contact.stiffness,
@@ -42,6 +48,12 @@ def scene_values(scene: Scene) -> Values:
         for name, value in found.items()
         if value is not None and (isinstance(value, list) or np.ndim(value) == 0)
     }
+
+
+def _damping_ratios(scene: Scene) -> list[float] | None:
+    w = 2.0 * np.pi * np.asarray(damping_frequencies(scene))
+    ratios = 0.5 * (scene.material.mass_damping / w + scene.material.stiffness_damping * w)
+    return [float(r) for r in ratios] if (ratios > 0.0).all() else None
 
 
 def parse_unknowns(given: list[str], scene: Scene, *, away: bool) -> Values:
@@ -56,7 +68,8 @@ def parse_unknowns(given: list[str], scene: Scene, *, away: bool) -> Values:
         name, _, text = (part.strip() for part in option.partition("="))
         if name in starts:
             raise BadInput(f"--unknown {name} is given twice.")
-        make_unknown(name, own.get(name, 1.0), scene)  # an unknown name is refused here
+        fallback = (1.0, 1.0) if name == "damping_ratios" else 1.0
+        make_unknown(name, own.get(name, fallback), scene)  # an unknown name is refused here
         if text:
             starts[name] = _numbers(name, text)
         elif name in own:
@@ -79,7 +92,7 @@ def _numbers(name: str, text: str) -> float | list[float]:
         numbers = []
     if not numbers or not np.isfinite(numbers).all():
         raise BadInput(f"--unknown {name}={text}: expected a number, or numbers with commas.")
-    wanted = 3 if name in ("gravity", "ground_normal", "initial_velocity", "initial_spin") else 1
+    wanted = 3 if name in VECTORS else 2 if name == "damping_ratios" else 1
     if len(numbers) != wanted:
         raise BadInput(f"--unknown {name} takes {wanted} number(s), not {len(numbers)}.")
     return numbers[0] if wanted == 1 else numbers
@@ -95,7 +108,7 @@ def labelled(starts: Values, values: Values, scene: Scene) -> dict[str, float]:
         value = np.atleast_1d(np.asarray(values[name], float))
         if name in ("gravity", "initial_velocity"):
             value = value[: scene.dim]
-        if name == "ground_normal":  # two angles from its start
+        if hasattr(member, "normal"):  # two angles from its start
             try:
                 numbers = member.value(member.coordinates(value))
             except BadInput:

@@ -37,11 +37,8 @@ from pliant.app.scene_files import first_difference, read_description, save_scen
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.files import read_json, whole_file, write_json
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.system import System
 from pliant.inverse.fit import Fit, Step
-from pliant.inverse.reconstruct import reconstruct
-from pliant.inverse.sensitivity import run as run_states
-from pliant.inverse.sensitivity import run_adjoint
+from pliant.inverse.reconstruct import COARSE, REPEAT, STARTS, reconstruct
 from pliant.inverse.unknowns import UnknownSet, make_unknown
 from pliant.observe.files import RECORD
 from pliant.observe.observations import Observations
@@ -157,7 +154,7 @@ class FitDirectory:
         s = line.step
         record = {
             "iteration": s.iteration, "horizon": s.horizon, "cost": s.cost, "rms": s.rms,
-            "values": s.values, "seconds": line.seconds,
+            "values": s.values, "seconds": line.seconds, "stage": s.stage,
         }  # fmt: skip
         with (self.path / HISTORY).open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(record) + "\n")
@@ -180,6 +177,7 @@ class FitDirectory:
                     float(r["cost"]),
                     float(r["rms"]),
                     values,
+                    str(r.get("stage", "")),
                 )
                 lines.append(Line(step, float(r["seconds"])))
             except (ValueError, KeyError, TypeError, AttributeError):
@@ -231,13 +229,24 @@ def run_fit(
     cost: str = "auto",
     loss: str = "huber",
     truth: Values | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> FitRun:
-    """Fit into a directory that `begin` has made, going on where its history ends."""
+    """Fit into a directory that `begin` has made, going on where its history ends.
+
+    options: further ones of `reconstruct`, optimiser and priors for example.
+    """
+    options = dict(options or {})
     before = directory.history()
+    # trying out several starts is begun again; what came after it is gone on from
+    before = before if before and before[-1].step.stage != STARTS else []
+    before = [line for line in before if line.step.stage != REPEAT]
     directory.rewrite_history(before)
     offset, spent = 0, 0.0
     resumed = starts
     if before:
+        options["multi_start"] = 1
+        if before[-1].step.stage != COARSE:
+            options["coarse_to_fine"] = False
         last = before[-1]
         offset, spent = last.step.iteration, last.seconds
         resumed = unlabelled(starts, last.step.values, scene)
@@ -259,8 +268,9 @@ def run_fit(
 
         try:
             fit = reconstruct(
-                scene, seen, resumed, cost=cost, loss=loss, on_step=on_step, progress=reach
-            )
+                scene, seen, resumed, cost=cost, loss=loss, on_step=on_step, progress=reach,
+                **options,
+            )  # fmt: skip
         except KeyboardInterrupt:
             directory.write_result({"status": "interrupted"})
             done = len(directory.history())
@@ -289,27 +299,20 @@ def fit_result(
     scene: Scene, seen: Observations, fit: Fit, truth: dict[str, float], directory: FitDirectory
 ) -> dict[str, Any]:
     """The contents of result.json."""
-    timings = fit.timings or {}
-    if not {"forward_ms", "adjoint_ms"} <= timings.keys():
-        timings = {**timings, **step_times(scene)}
+    timings = fit.timings
     last = max((f.time for f in seen.frames if len(f)), default=0.0)
     return {
         "status": "finished",
         "title": (scene.source or {}).get("title", ""),
         "out": str(directory.path),
-        "unknowns": {
-            label: {
-                "truth": truth.get(label),
-                "start": fit.start.get(label),
-                "value": finite(fit.values[label]),
-                "sigma": finite(fit.sigma.get(label, math.nan)),
-            }
-            for label in fit.labels
-        },
+        "unknowns": _unknowns(fit, truth),
         "iterations": fit.iterations,
         "seconds": fit.seconds,
         "forward_ms": timings["forward_ms"],
         "adjoint_ms": timings["adjoint_ms"],
+        "iteration_ms": timings["iteration_ms"],
+        "forward_run_ms": timings["forward_run_ms"],
+        "optimiser": fit.optimiser,
         "steps": math.ceil(last / scene.dt - 1e-9),
         "converged": bool(fit.converged),
         "noise": finite(fit.noise),
@@ -324,22 +327,35 @@ def fit_result(
     }
 
 
+def _unknowns(fit: Fit, truth: dict[str, float]) -> dict[str, Any]:
+    """A row per unknown; a value per cell becomes one row of medians with its range."""
+    rows: dict[str, Any] = {}
+    cells: dict[str, list[str]] = {}
+    for label in fit.labels:
+        name, bracket, _ = label.partition("[")
+        if bracket:
+            cells.setdefault(name, []).append(label)
+            continue
+        rows[label] = {
+            "truth": truth.get(label),
+            "start": fit.start.get(label),
+            "value": finite(fit.values[label]),
+            "sigma": finite(fit.sigma.get(label, math.nan)),
+        }
+        if label in fit.discretisation:
+            rows[label]["discretisation"] = finite(fit.discretisation[label])
+    for name, labels in cells.items():
+        values = np.array([fit.values[label] for label in labels])
+        known = [truth[label] for label in labels if label in truth]
+        rows[name] = {
+            "truth": float(np.median(known)) if known else None,
+            "start": float(np.median([fit.start[label] for label in labels])),
+            "value": float(np.median(values)), "sigma": None, "cells": len(labels),
+            "lowest": float(values.min()), "highest": float(values.max()),
+        }  # fmt: skip
+    return rows
+
+
 def finite(value: float) -> float | None:
     """A number that JSON can hold, or null."""
     return float(value) if math.isfinite(value) else None
-
-
-def step_times(scene: Scene, steps: int = 5) -> dict[str, float]:
-    """Milliseconds of a step forward and of a step back, without what the first ones compile."""
-    system = System(scene)
-    states = run_states(system, 1)
-    run_adjoint(system, states, lambda k, state: state)
-    began = time.perf_counter()
-    states = run_states(system, steps)
-    middle = time.perf_counter()
-    run_adjoint(system, states, lambda k, state: state if k == steps else None)
-    end = time.perf_counter()
-    return {
-        "forward_ms": 1e3 * (middle - began) / steps,
-        "adjoint_ms": 1e3 * (end - middle) / steps,
-    }

@@ -39,6 +39,8 @@ def table_rows(result: dict[str, Any]) -> list[list[str]]:
     unknowns = result["unknowns"]
     known = any(u["truth"] is not None for u in unknowns.values())
     rows = [["unknown", *(["truth"] if known else []), "start", "value", "sigma"]]
+    grid = any(u.get("discretisation") is not None for u in unknowns.values())
+    rows[0] += ["grid"] if grid else []
     if known:
         rows[0] += ["off by", "in sigma"]
     for label, u in unknowns.items():
@@ -46,6 +48,7 @@ def table_rows(result: dict[str, Any]) -> list[list[str]]:
         if known:
             row.append(_number(u["truth"]))
         row += [_number(u["start"]), _number(u["value"]), _number(u["sigma"], 2)]
+        row += [_number(u.get("discretisation"), 2)] if grid else []
         if known:
             row += [_error(u), _in_sigma(u)]
         rows.append(row)
@@ -137,7 +140,7 @@ def write_report(run: FitRun, folder: Path, *, showcase: bool = False) -> Path:
         figures.save(figure, place / f"{name}.png")
         made.append((name, heading, text))
 
-    jobs = [_over_time, _residuals, _convergence, _uncertainty, _statistics]
+    jobs = [_over_time, _field, _residuals, _convergence, _path, _uncertainty, _statistics]
     with progress("drawing the report", len(jobs)) as shown:
         for k, job in enumerate(jobs):
             for item in job(evidence):
@@ -286,6 +289,50 @@ def _convergence(e: Evidence):
         "convergence", figure, "Convergence",
         "The residuals and the values after each step of the optimiser. The band is two standard "
         "deviations about the last value.",
+    )  # fmt: skip
+
+
+def _path(e: Evidence):
+    """The way of two unknowns over the quadratic model of the cost at the end."""
+    fit = e.run.fit
+    count = len(fit.labels)
+    if not 2 <= count <= 6 or fit.covariance.shape != (count, count):
+        return
+    a, b = fit.labels[:2]
+    block = fit.covariance[:2, :2]
+    if not np.isfinite(block).all() or np.linalg.det(block) <= 0.0:
+        return
+    steps = [s for s in fit.history if not s.stage]
+    path = np.array([[s.values[a], s.values[b]] for s in steps])
+    last = np.array([fit.values[a], fit.values[b]])
+    half = 1.25 * np.maximum(np.abs(path - last).max(axis=0), 4.0 * np.sqrt(np.diag(block)))
+    x, y = (np.linspace(last[i] - half[i], last[i] + half[i], 61) for i in range(2))
+    dx, dy = np.meshgrid(x - last[0], y - last[1])
+    inverse = np.linalg.inv(block)
+    rise = 0.5 * (inverse[0, 0] * dx**2 + 2.0 * inverse[0, 1] * dx * dy + inverse[1, 1] * dy**2)
+    truth = e.run.truth
+    known = (truth[a], truth[b]) if a in truth and b in truth else None
+    figure = figures.landscape((a, b), x, y, rise, path, known)
+    yield (
+        "path", figure, "The way to the minimum",
+        "The values after each step over the cost as its curvature at the end predicts it; "
+        "`pliant landscape SCENE --fit DIR` computes the true cost, one simulation a point.",
+    )  # fmt: skip
+
+
+def _field(e: Evidence):
+    """Slices of a Young's modulus per cell."""
+    values = e.run.values.get("youngs_modulus")
+    if values is None or np.ndim(values) == 0:
+        return
+    body = e.run.scene.body
+    figure = figures.field_slices(
+        body.nodes[body.cells].mean(axis=1), np.asarray(values, float), body.spacing
+    )
+    yield (
+        "field", figure, "Young's modulus of every cell",
+        "Three cuts through the stiffest cell; a cell that hardly moves tells little about itself "
+        "and leans on its neighbours.",
     )  # fmt: skip
 
 

@@ -419,3 +419,39 @@ def _finer(x: np.ndarray, y: np.ndarray, cost: np.ndarray) -> tuple[np.ndarray, 
     fine_x, fine_y = (np.linspace(a[0], a[-1], 201) for a in (x, y))
     fine = RectBivariateSpline(y, x, cost)(fine_y, fine_x)
     return fine_x, fine_y, fine
+
+
+# --- a stiffness for every cell
+
+
+def field_slices(centres: np.ndarray, values: np.ndarray, spacing: float) -> Any:
+    """Three cuts (cells nearest to each plane) through the stiffest cell, colours by logarithm."""
+    from matplotlib.colors import LogNorm
+
+    stiffest = centres[int(np.argmax(values))]
+    low, high = float(values.min()), float(values.max())
+    norm = LogNorm(low, max(high, 1.02 * low))
+    figure = blank(11.0, 4.0)
+    drawn = None
+    for k, (normal, a, b) in enumerate(((2, 0, 1), (1, 0, 2), (0, 2, 1))):
+        axes = figure.add_axes((0.05 + 0.295 * k, 0.13, 0.26, 0.76))
+        near = np.abs(centres[:, normal] - stiffest[normal]) < 0.51 * spacing
+        at, v = centres[near], values[near]
+        index = np.round((at[:, [a, b]] - at[:, [a, b]].min(axis=0)) / spacing).astype(int)
+        image = np.full(index.max(axis=0)[::-1] + 1, np.nan)
+        image[index[:, 1], index[:, 0]] = v
+        lo, hi = at[:, [a, b]].min(axis=0), at[:, [a, b]].max(axis=0)
+        half = 0.5 * spacing
+        drawn = axes.imshow(
+            image, origin="lower", norm=norm, cmap="viridis",
+            extent=(lo[0] - half, hi[0] + half, lo[1] - half, hi[1] + half),
+        )  # fmt: skip
+        axes.set_title(f"{'xyz'[normal]} = {stiffest[normal]:.3g}", fontsize=10, color=INK)
+        axes.set_xlabel("xyz"[a], color=INK)
+        axes.set_ylabel("xyz"[b], color=INK)
+        axes.tick_params(colors=FAINT, labelsize=8)
+    assert drawn is not None
+    bar = figure.colorbar(drawn, cax=figure.add_axes((0.93, 0.13, 0.015, 0.76)))
+    bar.set_label("Young's modulus [Pa]", color=INK, fontsize=9)
+    bar.ax.tick_params(labelsize=8, colors=FAINT)
+    return figure

@@ -14,9 +14,9 @@ from pliant.inverse.problem import Evaluation, Problem
 
 log = logging.getLogger(__name__)
 
-STEP_TOLERANCE = 0.1
+STEP_TOLERANCE = 0.2
 """A step predicted to be shorter than this share of its standard deviation is taken without another
-simulation and ends the fit: what it leaves is of second order, a hundredth of a deviation."""
+simulation and ends the fit: what it leaves is of second order, some hundredths of a deviation."""
 
 ROUGH_TOLERANCE = 0.5
 """The same for a shortened horizon, whose result is only the next one's start."""

@@ -37,6 +37,8 @@ class StepDerivatives:
         n = system.node_count
         self._y, self._zero = (zeros(n, wp.vec3d) for _ in range(2))
         self._batched: dict[int, BatchedConjugateGradients] = {}
+        self._wall_changes: dict[int, tuple[Direction, np.ndarray]] = {}
+        self._wall_moduli: np.ndarray | None = None
 
     # forward -----------------------------------------------------------------------------------
 
@@ -334,10 +336,10 @@ class StepDerivatives:
         out = np.zeros((s.node_count, 3))
         dl, dm = d.lam[walls.cell], d.mu[walls.cell]
         if np.any(dl) or np.any(dm):
-            by_lam, by_mu = self._wall_blocks()
-            wc = w.numpy()[cells]
-            f = np.einsum("w,wabij,wbj->wai", dl, by_lam, wc)
-            f += np.einsum("w,wabij,wbj->wai", dm, by_mu, wc)
+            k = cells.shape[1]
+            change = self._wall_change(d, dl, dm)
+            wc = w.numpy()[cells].reshape(len(cells), 3 * k, 1)
+            f = np.matmul(change, wc).reshape(len(cells), k, 3)
             for weight, time in self._wall_load_weights(t, static):
                 given = s.wall_data(time)
                 if weight != 0.0 and np.any(given):
@@ -371,11 +373,23 @@ class StepDerivatives:
         np.add.at(dual.lam, walls.cell, lam)
         np.add.at(dual.mu, walls.cell, mu)
 
+    def _wall_change(self, d: Direction, dl: np.ndarray, dm: np.ndarray) -> np.ndarray:
+        """Change of the walls' matrices (w, 3k, 3k) along d; the same at every step of a run."""
+        by_lam, by_mu = self._wall_blocks()
+        kept = self._wall_changes.get(id(d))
+        if kept is None or kept[0] is not d:
+            c = (slice(None), None, None, None, None)
+            change = dl[c] * by_lam + dm[c] * by_mu
+            w, k = change.shape[:2]
+            flat = np.ascontiguousarray(change.transpose(0, 1, 3, 2, 4)).reshape(w, 3 * k, 3 * k)
+            self._wall_changes[id(d)] = kept = (d, flat)
+        return kept[1]
+
     def _wall_blocks(self):
         s = self.system
-        key = (id(s.lam), id(s.mu))
-        if getattr(self, "_wall_key", None) != key:
-            self._wall_key = key
+        if self._wall_moduli is not s.lam:  # a new material makes new arrays
+            self._wall_moduli = s.lam
+            self._wall_changes = {}
             self._wall_derivatives = s.boundary.walls.block_derivatives(s.lam, s.mu)
         return self._wall_derivatives
 

@@ -25,7 +25,7 @@ from pliant.app.console import (
 )
 from pliant.core.errors import BadInput
 
-COSTS = ("auto", "depth", "foot")
+COSTS = ("auto", "depth", "foot", "pullback")
 LOSSES = ("huber", "tukey", "squares")
 
 CROP = 0.25
@@ -64,6 +64,51 @@ def reconstruct_scene(
     ] = None,
     cost: CostOption = "auto",
     loss: Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}.")] = "huber",
+    optimiser: Annotated[
+        str | None,
+        typer.Option("--optimiser", help="auto, lm, lbfgs or bb (Barzilai-Borwein descent)."),
+    ] = None,
+    prior: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--prior", metavar="LABEL=MEAN+-SIGMA", help="Or LABEL=MEAN*/FACTOR; repeat it."
+        ),
+    ] = None,
+    bound: Annotated[
+        list[str] | None,
+        typer.Option("--bound", metavar="LABEL=LOW,HIGH", help="Limits of a value; repeat it."),
+    ] = None,
+    field: Annotated[
+        str | None,
+        typer.Option("--field", help="A Young's modulus for every cell, kept apart by tv, smooth."),
+    ] = None,
+    field_weight: Annotated[
+        float | None, typer.Option("--field-weight", help="Weight of that penalty.")
+    ] = None,
+    multi_start: Annotated[
+        int | None, typer.Option("--multi-start", help="How many starts to try first.")
+    ] = None,
+    coarse_to_fine: Annotated[
+        bool | None,
+        typer.Option("--coarse-to-fine/--no-coarse-to-fine", help="Begin at twice the spacing."),
+    ] = None,
+    discretisation: Annotated[
+        bool | None,
+        typer.Option(
+            "--discretisation/--no-discretisation",
+            help="Estimate the grid's own error from a coarser repeat.",
+        ),
+    ] = None,
+    memory_limit: Annotated[
+        float | None,
+        typer.Option("--memory-limit", metavar="MB", help="Of stored states in gradients."),
+    ] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option("--max-iterations", help="Of the optimiser.")
+    ] = None,
+    fit_file: Annotated[
+        str | None, typer.Option("--fit-file", metavar="TOML", help="All of this in a file.")
+    ] = None,
     units: Annotated[
         str | None, typer.Option("--units", help="Of the recorded points: m, cm, mm.")
     ] = None,
@@ -97,7 +142,13 @@ def reconstruct_scene(
         scene, observations=observations, unknown=unknown or [], out=out, cost=cost, loss=loss,
         units=units, frame_rate=frame_rate, crop=crop, cameras=cameras, pixels=pixels, noise=noise,
         seed=seed, steps=steps, shape=shape, report=report, overwrite=overwrite, device=device,
-        threads=threads,
+        threads=threads, fit_file=fit_file, priors=prior or [], bounds=bound or [],
+        how={
+            "optimiser": optimiser, "field": field, "field_weight": field_weight,
+            "multi_start": multi_start, "coarse_to_fine": coarse_to_fine,
+            "discretisation": discretisation, "memory_limit_mb": memory_limit,
+            "max_iterations": max_iterations,
+        },
     )  # fmt: skip
     answer(result, result_lines(result), as_json=as_json)
 
@@ -124,8 +175,13 @@ def reconstruct_into(
     overwrite: bool = False,
     device: str = "cpu",
     threads: int | None = None,
+    fit_file: str | None = None,
+    priors: list[str] | None = None,
+    bounds: list[str] | None = None,
+    how: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The work of the command; returns what result.json holds. showcase: leave demo.png too."""
+    from pliant.app import fit_options
     from pliant.app.films import Film, steps_of
     from pliant.app.fit_values import parse_unknowns, scene_values
     from pliant.app.fits import FitDirectory, run_fit
@@ -138,6 +194,13 @@ def reconstruct_into(
         raise BadInput(f"--loss must be one of {', '.join(LOSSES)}, not '{loss}'.")
     if observations is not None and not Path(observations).is_dir():
         raise BadInput(f"{observations}: there is no such folder of observations.")
+    file = fit_options.read_fit_file(fit_file) if fit_file else {}
+    asked: dict[str, Any] = fit_options.merge(file, how or {})
+    asked |= {
+        "priors": fit_options.parse_priors(file, priors or []),
+        "bounds": fit_options.parse_bounds(file, bounds or []),
+    }
+    options = fit_options.reconstruct_options(asked)
     film = Film(cameras, pixels, noise, seed)
     description = find_description(name, shape=shape)
     directory = FitDirectory(out or Path("runs") / f"{Path(name).stem}-fit")
@@ -147,8 +210,13 @@ def reconstruct_into(
     scene = open_scene(description, RunDirectory(directory.path) if going_on else None, name)
     if scene.dim != 3:
         raise BadInput(f"{name}: is two-dimensional; depth cameras see 3D bodies only.")
-    starts = parse_unknowns(unknown, scene, away=observations is None)
-    asked: dict[str, Any] = {"unknowns": starts, "cost": cost, "loss": loss}
+    wanted = fit_options.unknown_options(file, unknown)
+    if asked.get("field") and not wanted:
+        wanted = ["youngs_modulus"]
+    starts = parse_unknowns(wanted, scene, away=observations is None)
+    if asked.get("field"):
+        starts = fit_options.as_field(starts, scene, asked["field"])
+    asked |= {"unknowns": starts, "cost": cost, "loss": loss}
     if observations is not None:
         asked |= {
             "observations": str(Path(observations).absolute()), "units": units,
@@ -176,7 +244,9 @@ def reconstruct_into(
         truth = _stated_truth(Path(observations))
     if going_on and (done := directory.history()):
         note(f"{directory.path}: continued after iteration {done[-1].step.iteration}.")
-    done = run_fit(scene, seen, starts, directory, cost=cost, loss=loss, truth=truth)
+    done = run_fit(
+        scene, seen, starts, directory, cost=cost, loss=loss, truth=truth, options=options
+    )
     result = done.result
     if report:
         from pliant.app.report import write_report

@@ -1,0 +1,141 @@
+"""How to fit, from a TOML file and the command line, which wins.
+
+[unknowns]               start values by name
+youngs_modulus = 2200.0
+[priors]                 by label: MEAN+-SIGMA, or MEAN*/FACTOR for a log-normal one
+density = "1.0+-0.05"
+[bounds]                 by label
+poisson_ratio = [0.2, 0.49]
+[fit]
+optimiser = "lbfgs"      auto, lm, lbfgs, bb
+field = "tv"             a Young's modulus for every cell: tv or smooth, with
+field_weight = 1.0       its weight
+multi_start = 5
+coarse_to_fine = true
+discretisation = true
+memory_limit_mb = 200.0
+max_iterations = 30
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pliant.core.errors import BadInput
+from pliant.dynamics.scene import Scene
+from pliant.inverse.field_penalty import KINDS, FieldPenalty
+from pliant.inverse.priors import Prior
+
+FIT_KEYS: dict[str, tuple[type, ...]] = {
+    "optimiser": (str,), "field": (str,), "field_weight": (float, int), "multi_start": (int,),
+    "coarse_to_fine": (bool,), "discretisation": (bool,), "memory_limit_mb": (float, int),
+    "max_iterations": (int,),
+}  # fmt: skip
+
+Asked = dict[str, Any]
+"""Plain values, as fit.json keeps them: unknowns, priors, bounds and the keys of [fit]."""
+
+
+def read_fit_file(path: str | Path) -> Asked:
+    """The tables of a fit's TOML file, checked."""
+    try:
+        found = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read ({error.strerror}).") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: is not TOML ({error}).") from error
+    for table in found:
+        if table not in ("unknowns", "priors", "bounds", "fit"):
+            known = "unknowns, priors, bounds, fit"
+            raise BadInput(f"{path}: [{table}] is unknown; there are {known}.")
+        if not isinstance(found[table], dict):
+            raise BadInput(f"{path}: {table} must be a table.")
+    fit = found.get("fit", {})
+    for key, value in fit.items():
+        if key not in FIT_KEYS:
+            raise BadInput(f"{path}: fit.{key} is unknown; there are {', '.join(FIT_KEYS)}.")
+        if not isinstance(value, FIT_KEYS[key]) or (
+            isinstance(value, bool) and bool not in FIT_KEYS[key]
+        ):
+            raise BadInput(f"{path}: fit.{key} cannot be {value!r}.")
+    return found
+
+
+def merge(file: Asked, given: Mapping[str, Any]) -> Asked:
+    """[fit] keys of a file with those of the command line that were given (not None)."""
+    out = dict(file.get("fit", {}))
+    out |= {key: value for key, value in given.items() if value is not None}
+    return out
+
+
+def unknown_options(file: Asked, given: list[str]) -> list[str]:
+    """--unknown options, or those that the file's [unknowns] stand for."""
+    if given or not file.get("unknowns"):
+        return given
+    out = []
+    for name, value in file["unknowns"].items():
+        numbers = value if isinstance(value, list) else [value]
+        try:
+            out.append(f"{name}=" + ",".join(repr(float(v)) for v in numbers))
+        except (TypeError, ValueError):
+            raise BadInput(f"unknowns.{name} must be a number or numbers, not {value!r}.") from None
+    return out
+
+
+def parse_priors(file: Asked, given: list[str]) -> dict[str, str]:
+    """Label: text of the priors of a file and of --prior LABEL=MEAN+-SIGMA."""
+    out = {str(k): str(v) for k, v in file.get("priors", {}).items()}
+    for option in given:
+        label, found, text = option.partition("=")
+        if not found:
+            raise BadInput(f"--prior {option}: write LABEL=MEAN+-SIGMA or LABEL=MEAN*/FACTOR.")
+        out[label.strip()] = text.strip()
+    for text in out.values():
+        Prior.parse(text)
+    return out
+
+
+def parse_bounds(file: Asked, given: list[str]) -> dict[str, list[float]]:
+    """Label: [lowest, highest] of a file and of --bound LABEL=LOW,HIGH."""
+    out: dict[str, Any] = dict(file.get("bounds", {}))
+    for option in given:
+        label, _, text = option.partition("=")
+        out[label.strip()] = text.split(",")
+    for label, ends in out.items():
+        try:
+            low, high = (float(v) for v in ends)
+        except (TypeError, ValueError):
+            raise BadInput(f"The bounds of {label} are two numbers: LOW,HIGH.") from None
+        out[label] = [low, high]
+    return out
+
+
+def reconstruct_options(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments of `reconstruct` from plain values."""
+    options: dict[str, Any] = {}
+    for key in ("optimiser", "multi_start", "coarse_to_fine", "discretisation", "max_iterations"):
+        if asked.get(key) is not None:
+            options[key] = asked[key]
+    if asked.get("priors"):
+        options["priors"] = {k: Prior.parse(v) for k, v in asked["priors"].items()}
+    if asked.get("bounds"):
+        options["bounds"] = {k: (v[0], v[1]) for k, v in asked["bounds"].items()}
+    if asked.get("memory_limit_mb") is not None:
+        if not asked["memory_limit_mb"] > 0.0:
+            raise BadInput("The memory limit must be positive.")
+        options["memory_limit"] = 1e6 * asked["memory_limit_mb"]
+    if asked.get("field") is not None:
+        options["field_penalty"] = FieldPenalty(asked["field"], asked.get("field_weight") or 1.0)
+    return options
+
+
+def as_field(starts: dict[str, Any], scene: Scene, kind: str) -> dict[str, Any]:
+    """Starts with Young's modulus as one number for every cell."""
+    if kind not in KINDS:
+        raise BadInput(f"--field must be one of {', '.join(KINDS)}, not '{kind}'.")
+    start = starts.get("youngs_modulus", scene.material.youngs_modulus)
+    values = np.broadcast_to(np.asarray(start, float), (len(scene.body.cells),))
+    return starts | {"youngs_modulus": values.tolist()}
