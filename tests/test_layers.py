@@ -9,8 +9,8 @@ ROOT = Path(pliant.__file__).parent
 RANK = {
     layer: rank
     for rank, row in enumerate(
-        [("core",), ("geometry",), ("levelset",), ("fem",), ("linalg",), ("dynamics",),
-         ("reduced", "particles"), ("observe",), ("inverse",), ("app",)]
+        [("core",), ("complexstep",), ("geometry",), ("levelset",), ("fem",), ("linalg",),
+         ("dynamics",), ("reduced", "particles"), ("observe",), ("inverse",), ("app",)]
     )
     for layer in row
 }  # fmt: skip

@@ -21,8 +21,10 @@ from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import SimulationStopped, simulate
 from pliant.dynamics.statics import solve_static
 from pliant.dynamics.trajectory import Trajectory
+from pliant.fem import laws
 from pliant.fem.body import Body
 from pliant.fem.grid_body import GridBody
+from pliant.fem.laws import energy
 from pliant.fem.material import Material
 from pliant.fem.tet_body import TetBody
 from pliant.geometry import shapes
@@ -51,6 +53,6 @@ __all__ = [
     "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2", "Newmark3",
     "NodeMotions", "Observations", "Obstacle", "Plane", "PliantError", "PointLoad", "Pressure",
     "Prior", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction", "Trajectory",
-    "load_scene", "load_shape", "modes", "observe", "reconstruct", "ring_of_cameras",
-    "set_device", "set_threads", "shapes", "simulate", "solve_static",
+    "energy", "laws", "load_scene", "load_shape", "modes", "observe", "reconstruct",
+    "ring_of_cameras", "set_device", "set_threads", "shapes", "simulate", "solve_static",
 ]  # fmt: skip

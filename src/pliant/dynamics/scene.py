@@ -10,6 +10,8 @@ from pliant.dynamics.integrators import Integrator, Newmark1
 from pliant.dynamics.loads import Fixed, Load
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.fem.body import Body
+from pliant.fem.laws import find_law
+from pliant.fem.laws.law import Law
 from pliant.fem.material import Material
 
 PRECONDITIONERS = ("multigrid", "jacobi")
@@ -23,6 +25,8 @@ class Scene:
     gravity [m/s^2]; initial_velocity [m/s] and initial_spin [rad/s] about the centre of mass.
     tolerance: relative residual of each linear solve. preconditioner: "multigrid", or "jacobi" for
     bodies that must fit into less memory (4.1 instead of 5.8 kB a node).
+    law: a material law (pliant.laws), or the name of one that then takes the material's modulus and
+    ratio; it replaces `model`, and steps are solved by Newton's method.
     """
 
     body: Body
@@ -34,6 +38,7 @@ class Scene:
     contact: ContactLaw = field(default_factory=ContactLaw)
     integrator: Integrator = field(default_factory=lambda: Newmark1(dt=0.01, theta=0.6))
     model: str = "corotated"
+    law: Law | str | None = None
     initial_velocity: tuple[float, ...] = (0.0, 0.0, 0.0)
     initial_spin: tuple[float, ...] = (0.0, 0.0, 0.0)
     tolerance: float = 1e-8
@@ -54,6 +59,10 @@ class Scene:
             vector3(name, getattr(self, name))
         self.material.lame(len(self.body.cells))  # per-cell arrays must fit the body
         self.material.densities(len(self.body.cells))
+        if isinstance(self.law, Law):
+            self.law.table(len(self.body.cells))
+        elif self.law is not None:
+            find_law(self.law)
 
     @property
     def dim(self) -> int:

@@ -7,6 +7,7 @@ import warp as wp
 
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.launch import to_device
+from pliant.dynamics.law_system import make_system
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import State, System
 from pliant.dynamics.trajectory import Trajectory
@@ -37,7 +38,7 @@ def simulate(
     """
     if steps < 0:
         raise BadInput(f"The number of steps must not be negative, not {steps}.")
-    system = system or System(scene)
+    system = system or make_system(scene)
     dim, n = scene.dim, len(scene.body.nodes)
     done = 0 if resume is None else resume.steps
     frames = max(steps, done) + 1

@@ -15,6 +15,8 @@ import warp as wp
 from pliant.core.errors import SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.core.solution import Outcome
+from pliant.dynamics.law_statics import solve_law_static
+from pliant.dynamics.law_system import LawSystem, make_system
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import System
 from pliant.linalg.anderson import Anderson
@@ -65,7 +67,10 @@ def solve_static_recorded(
     scene: Scene, *, tolerance: float = 1e-8, system: System | None = None
 ) -> tuple[np.ndarray, StaticRecord]:
     """`solve_static` with a record of the iterations."""
-    problem = _Static(system or System(scene), tolerance)
+    system = system or make_system(scene)
+    if isinstance(system, LawSystem):
+        return _law_static(system, tolerance)
+    problem = _Static(system, tolerance)
     load, step = 0.0, 1.0
     load_steps = 0
     u = problem.u
@@ -87,6 +92,15 @@ def solve_static_recorded(
     result = u.numpy()[:, : scene.dim]
     return result, StaticRecord(
         problem.updates, problem.solver_iterations, problem.imbalance, load_steps
+    )
+
+
+def _law_static(system: LawSystem, tolerance: float) -> tuple[np.ndarray, StaticRecord]:
+    u, records, _ = solve_law_static(system, tolerance=tolerance)
+    iterations = sum(r.iterations for r in records)
+    solves = sum(r.solver_iterations for r in records)
+    return u[:, : system.scene.dim], StaticRecord(
+        iterations, solves, records[-1].residual, len(records)
     )
 
 

@@ -1,0 +1,295 @@
+"""A scene whose body follows a material law: forces, matrix and steps of Newton's method.
+
+A step solves
+
+    g = M (m . (x, u, v, a)) + f_new f_int(u') + f_old f_int(u) + beta D(u~) (f_new v' + f_old v)
+        + walls(k . (x, u, v, a)) - contact - f_new f' - f_old f = 0,
+
+u' and v' linear in x by the integrator's table: for every scheme the weights of K in the linear
+residual are those of f_new u' + f_old u, so the same table serves.
+"""
+
+from dataclasses import replace
+from time import perf_counter
+
+import numpy as np
+import warp as wp
+
+from pliant.core.errors import BadInput, SolverFailure
+from pliant.core.launch import to_device, zeros
+from pliant.core.solution import Outcome, Solution
+from pliant.dynamics.integrators import INTEGRATORS, Integrator
+from pliant.dynamics.newton import Newton, NewtonFailure, NewtonRecord
+from pliant.dynamics.scene import Scene, vector3
+from pliant.dynamics.system import State, StepRecord, System
+from pliant.fem.hyperelastic import Hyperelasticity
+from pliant.fem.laws import find_law
+from pliant.fem.laws.law import Law
+from pliant.fem.material import Material
+from pliant.fem.penalty_walls import PenaltyWalls, penalty_walls
+from pliant.fem.wall_operator import WallOperator
+from pliant.linalg.blocks import add_scaled_rows, combine, dot, keep_free
+
+MOST_HALVINGS = 5
+"""A step that Newton cannot take is cut in two, at most this often (1/32 of the time step)."""
+
+
+def scene_law(scene: Scene) -> Law:
+    """The scene's law; one given by name takes the material's modulus and ratio."""
+    law = scene.law
+    if isinstance(law, Law):
+        return law
+    if isinstance(law, str):
+        m = scene.material
+        return find_law(law).from_moduli(m.youngs_modulus, m.poisson_ratio)
+    raise BadInput("The scene has no material law: give Scene(law=...).")
+
+
+class LawSystem(System):
+    """Operators of a scene with a law; `step` is Newton's method."""
+
+    def __init__(self, scene: Scene):
+        self.hyper = Hyperelasticity(scene.body, scene_law(scene))
+        self.halved: list[tuple[float, int]] = []  # (time, parts) of steps that were cut
+        super().__init__(scene)
+        self.newton_records: list[NewtonRecord] = []
+
+    def set_material(self, material: Material) -> None:
+        """Density and damping from the material, stiffness from the law."""
+        walls = self.boundary.walls
+        if walls is not None and not isinstance(walls, PenaltyWalls):
+            self.boundary = replace(self.boundary, walls=penalty_walls(walls))
+            self.walls = WallOperator(self.boundary.walls)
+        self.law = scene_law(replace(self.scene, material=material))
+        self.hyper.set_law(self.law)
+        super().set_material(material)
+        cells = len(self.scene.body.cells)
+        lam, mu = (np.broadcast_to(np.asarray(x, float), (cells,)).copy() for x in self.law.lame())
+        if (mu <= 0.0).any():
+            raise BadInput(f"{self.law}: the shear modulus at small strain must be positive.")
+        # walls and contact need a positive scale even where a law has no bulk modulus at rest
+        self.lam, self.mu = np.maximum(lam, 0.0), mu
+        self.elasticity.set_material(self.lam, self.mu)
+        if self.walls is not None:
+            self.walls.set_material(self.lam, self.mu)
+        if self.contact is not None:
+            E = self.mu * (3.0 * self.lam + 2.0 * self.mu) / (self.lam + self.mu)
+            self.contact.set_stiffness(float(np.mean(E)))
+
+    def _set_initial_acceleration(self, state: State) -> None:
+        """M a = f - f_int(u) - D v: lumped, so a division; gravity accelerates all nodes alike."""
+        material = self.material
+        force = zeros(self.node_count, wp.vec3d)
+        self.hyper.add_force(state.u, force, factor=-1.0)
+        beta = material.stiffness_damping
+        if beta > 0.0:
+            self.hyper.add_viscous(state.u, state.v, force, factor=-beta)
+        if self.walls is not None:
+            combine(self._w, (1.0, state.u), (beta, state.v))
+            self.walls.add_force(self._w, force, factor=-1.0)
+        if self.contact is not None:
+            self.contact.add_forces(
+                state.u, state.v, state.u, (state.u, state.v),
+                f_new=1.0, f_old=0.0, per_x=(0.0, 0.0), out=force,
+            )  # fmt: skip
+        g = vector3("gravity", self.scene.gravity)
+        other = force.numpy() + self.external_force(state.t) - self.mass_host[:, None] * g
+        a = g + other / self.starting_mass()[:, None] - material.mass_damping * state.v.numpy()
+        state.a.assign(a * self.boundary.free)
+
+    def step(self, state: State) -> tuple[State, StepRecord]:
+        """Advance one time step, in parts if Newton fails on the whole."""
+        after, record, parts = self._step_in_parts(state, self.scene.integrator, 0)
+        if parts > 1:
+            self.halved.append((state.t, parts))
+        return after, record
+
+    def _step_in_parts(self, state: State, scheme: Integrator, depth: int):
+        try:
+            after, record = StepProblem(self, state, scheme).solve()
+            return after, record, 1
+        except NewtonFailure as failure:
+            if depth >= MOST_HALVINGS:
+                raise SolverFailure(
+                    f"The step at t = {state.t:g} s failed even at dt = {scheme.dt:g} s: {failure} "
+                    "Use a smaller time step, or a law that resists inversion."
+                ) from None
+        half = INTEGRATORS[scheme.name](scheme.dt / 2.0, **scheme.parameters)
+        middle, first, a = self._step_in_parts(state, half, depth + 1)
+        after, second, b = self._step_in_parts(middle, half, depth + 1)
+        timings = {k: first.timings[k] + second.timings[k] for k in first.timings}
+        iterations = first.solution.iterations + second.solution.iterations
+        whole = replace(second.solution, iterations=iterations)
+        return after, StepRecord(whole, timings), a + b
+
+
+class StepProblem:
+    """One step as a NewtonProblem in x."""
+
+    def __init__(self, system: LawSystem, state: State, scheme: Integrator):
+        self.system, self.state, self.scheme = system, state, scheme
+        self.matrix, self.solver = system.matrix, system.solver
+        self.preconditioner = system.preconditioner
+        material = system.material
+        self.mass = scheme.mass_weights(material.mass_damping)
+        self.stiff = scheme.stiffness_weights(material.stiffness_damping)
+        self.damping = np.array([scheme.system[1], *[-row[1] for row in scheme.history]])
+        self.beta = material.stiffness_damping
+        self.c = scheme.next_u[0]
+        self.predicted = system._combined(scheme.predictor, state)
+        if system.boundary.held:
+            ahead = self.predicted.numpy()
+            held = system.boundary.free == 0.0
+            ahead[held] = system.boundary.prescribed(state.t + scheme.dt)[held]
+            self.predicted.assign(ahead)
+        self.u_next, self.v_next, self._w = (
+            zeros(system.node_count, wp.vec3d) for _ in range(3)
+        )
+        self.timings = {"assembly": 0.0, "setup": 0.0, "solve": 0.0}
+        self.constant = self._constant()
+
+    def _constant(self) -> wp.array:
+        """What x does not move: loads, inertia of the past, f_old f_int(u)."""
+        s, scheme, state = self.system, self.scheme, self.state
+        f_new, f_old = scheme.force
+        force = f_new * s.external_force(state.t + scheme.dt)
+        if f_old != 0.0:
+            force = force + f_old * s.external_force(state.t)
+        b = to_device(force, wp.vec3d)
+        combine(self._w, *zip(self.mass[1:], state.fields(), strict=True))
+        add_scaled_rows(b, s.mass, -1.0, self._w)
+        if f_old != 0.0:
+            s.hyper.add_force(state.u, b, factor=-f_old)
+        return b
+
+    def place(self, x: wp.array) -> None:
+        """u_next and v_next of x."""
+        scheme, state = self.scheme, self.state
+        combine(self.u_next, (scheme.next_u[0], x),
+                *zip(scheme.next_u[1:], state.fields(), strict=True))
+        combine(self.v_next, (scheme.next_v[0], x),
+                *zip(scheme.next_v[1:], state.fields(), strict=True))
+
+    def residual(self, x: wp.array, out: wp.array) -> None:
+        """out = -g(x)."""
+        s, scheme, state = self.system, self.scheme, self.state
+        t0 = perf_counter()
+        f_new, f_old = scheme.force
+        self.place(x)
+        wp.copy(out, self.constant)
+        add_scaled_rows(out, s.mass, -self.mass[0], x)
+        s.hyper.add_force(self.u_next, out, factor=-f_new)
+        w = self._w
+        if self.beta > 0.0:
+            combine(w, (self.damping[0], x),
+                    *zip(self.damping[1:], state.fields(), strict=True))
+            s.hyper.add_viscous(self.predicted, w, out, factor=-self.beta)
+        if s.walls is not None:
+            combine(w, (self.stiff[0], x), *zip(self.stiff[1:], state.fields(), strict=True))
+            s.walls.add_force(w, out, factor=-1.0)
+        if s.contact is not None:
+            s.contact.add_forces(
+                state.u, state.v, self.u_next, (self.u_next, self.v_next),
+                f_new=f_new, f_old=f_old, per_x=(self.c, scheme.next_v[0]), out=out,
+            )  # fmt: skip
+        self.timings["assembly"] += perf_counter() - t0
+
+    def assemble(self, x: wp.array, *, project: bool) -> None:
+        """matrix = dg/dx at x."""
+        s, scheme = self.system, self.scheme
+        t0 = perf_counter()
+        self.place(x)
+        s.hyper.assemble(
+            self.matrix, s.mass, self.u_next, mass_factor=self.mass[0],
+            stiffness_factor=scheme.force[0] * self.c,
+            viscous_factor=self.beta * self.damping[0], viscous_at=self.predicted, project=project,
+        )  # fmt: skip
+        if s.walls is not None and self.stiff[0] != 0.0:
+            s.walls.assemble(self.matrix, self.stiff[0])
+        if s.contact is not None:
+            scratch = self._w
+            scratch.zero_()
+            s.contact.add_forces(
+                self.state.u, self.state.v, self.u_next, (self.u_next, self.v_next),
+                f_new=scheme.force[0], f_old=scheme.force[1],
+                per_x=(self.c, scheme.next_v[0]), out=scratch,
+            )  # fmt: skip
+            s.contact.add_to_matrix(self.matrix)
+        self.timings["assembly"] += perf_counter() - t0
+
+    def first_guess(self) -> wp.array:
+        """x of an unchanged acceleration; held components as they must be."""
+        s, scheme, state = self.system, self.scheme, self.state
+        x = s._combined(scheme.first_guess, state)
+        if s.boundary.held:
+            w = scheme.next_u
+            given = s.boundary.prescribed(state.t + scheme.dt)
+            base = s._combined(w[1:], state).numpy()
+            value = x.numpy()
+            held = s.boundary.free == 0.0
+            value[held] = ((given - base) / w[0])[held] if w[0] != 0.0 else 0.0
+            x.assign(value)
+        return x
+
+    def scale(self, x: wp.array) -> float:
+        """Size of the forces in balance: loads, inertia and internal forces, the largest."""
+        s = self.system
+        parts = [wp.clone(self.constant), zeros(s.node_count, wp.vec3d)]
+        add_scaled_rows(parts[1], s.mass, self.mass[0], x)
+        external = self.scheme.force_total * s.external_force(self.state.t)
+        sizes = [float(np.linalg.norm(external))]
+        for f in parts:
+            keep_free(f, s.matrix.free)
+            sizes.append(float(np.sqrt(dot(f, f))))
+        return max(*sizes, 1e-300)
+
+    def solve(self) -> tuple[State, StepRecord]:
+        """The next state; raises NewtonFailure."""
+        s, scheme, state = self.system, self.scheme, self.state
+        t0 = perf_counter()
+        x = self.first_guess()
+        linear = self.c == 0.0
+        newton = s.cached(_newton_for)
+        newton.problem = self
+        scale = self.scale(x)
+        try:
+            record = newton.solve(x, scale=scale, tolerance=s.scene.tolerance, linear=linear)
+        except NewtonFailure:
+            x = self._calm_guess()
+            record = newton.solve(x, scale=scale, tolerance=s.scene.tolerance, linear=linear)
+        u, v, a = (
+            s._combined(weights[1:], state, extra=(weights[0], x))
+            for weights in (scheme.next_u, scheme.next_v, scheme.next_a)
+        )
+        after = State(u, v, a, state.t + scheme.dt)
+        s._impose(after)
+        s.newton_records.append(record)
+        self.timings["solve"] = perf_counter() - t0 - self.timings["assembly"]
+        norm = record.residual * scale
+        solution = Solution(
+            x, Outcome.CONVERGED, record.solver_iterations, norm, s.scene.tolerance * scale,
+            record.history,
+        )  # fmt: skip
+        return after, StepRecord(solution, self.timings)
+
+    def _calm_guess(self) -> wp.array:
+        """x that leaves the free nodes where they are: the law is defined there."""
+        w = self.scheme.next_u
+        if w[0] == 0.0:
+            raise NewtonFailure("the explicit step leaves the law's domain.")
+        base = self.system._combined(w[1:], self.state).numpy()
+        x = self.first_guess()
+        value = x.numpy()
+        free = self.system.boundary.free > 0.0
+        value[free] = ((self.state.u.numpy() - base) / w[0])[free]
+        x.assign(value)
+        return x
+
+
+def _newton_for(system: System) -> Newton:
+    return Newton(system, system.node_count)  # the problem is set for every step
+
+
+def make_system(scene: Scene) -> System:
+    """The system that suits a scene: with a law, Newton's method; else one linear solve a step."""
+    return LawSystem(scene) if scene.law is not None else System(scene)

@@ -1,0 +1,376 @@
+"""Forces, energy and tangent of a body that follows a material law (see fem.laws).
+
+f_a = sum over the quadrature points of w P(F) grad N_a, P = d psi / d F. The tangent goes into the
+same 3x3 block rows as that of fem.elasticity, so the same solvers serve. Stiffness damping is the
+Kelvin-Voigt stress of the small-strain moduli on the rate of the Green strain,
+
+    P_d = F~ (lambda tr(D) I + 2 mu D),   D = sym(F~^T grad w),
+
+F~ at the predicted displacement: blind to rigid spins, symmetric, never negative, and equal to the
+Rayleigh damping beta K about the rest. Ghost penalties of cut grids are those of fem.elasticity.
+"""
+
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
+import numpy as np
+import warp as wp
+
+from pliant.core.launch import launch, to_device, zeros
+from pliant.fem.body import Body
+from pliant.fem.cell_data import CellData
+from pliant.fem.cell_quadrature import cell_quadrature
+from pliant.fem.ghost_operator import GhostOperator
+from pliant.fem.law_kernels import QuadratureData, gradient_at, law_kernels, lower_block
+from pliant.fem.laws.law import Law
+
+HEAVY = 200
+"""Cells per thread from which these kernels are worth splitting (a few microseconds each)."""
+
+
+@wp.func
+def _viscous_stress(
+    F: wp.mat33d, dF: wp.mat33d, lam: wp.float64, mu: wp.float64
+) -> wp.mat33d:
+    """F (lambda tr(D) I + 2 mu D), D = sym(F^T dF)."""
+    S = wp.transpose(F) * dF
+    D = wp.float64(0.5) * (S + wp.transpose(S))
+    unit = wp.identity(n=3, dtype=wp.float64)
+    return F * (lam * wp.trace(D) * unit + wp.float64(2.0) * mu * D)
+
+
+@wp.kernel
+def _viscous_forces(
+    first: wp.int32,
+    d: QuadratureData,
+    at: wp.array(dtype=wp.vec3d),
+    lam: wp.array(dtype=wp.float64),
+    mu: wp.array(dtype=wp.float64),
+    w: wp.array(dtype=wp.vec3d),
+    out: wp.array2d(dtype=wp.vec3d),
+):
+    c = first + wp.tid()
+    r = d.row[c]
+    unit = wp.identity(n=3, dtype=wp.float64)
+    for a in range(d.k):
+        out[c, a] = wp.vec3d()
+    for q in range(d.points):
+        F = unit + gradient_at(d, c, q, at)
+        P = _viscous_stress(F, gradient_at(d, c, q, w), lam[c], mu[c])
+        for a in range(d.k):
+            out[c, a] = out[c, a] + d.weight[r, q] * (P * d.gradient[r, q * d.k + a])
+
+
+@wp.kernel
+def _viscous_change(
+    first: wp.int32,
+    d: QuadratureData,
+    at: wp.array(dtype=wp.vec3d),
+    d_at: wp.array(dtype=wp.vec3d),
+    w: wp.array(dtype=wp.vec3d),
+    d_w: wp.array(dtype=wp.vec3d),
+    lam: wp.array(dtype=wp.float64),
+    mu: wp.array(dtype=wp.float64),
+    d_lam: wp.array(dtype=wp.float64),
+    d_mu: wp.array(dtype=wp.float64),
+    out: wp.array2d(dtype=wp.vec3d),
+):
+    """Change of `_viscous_forces` by changes of everything it depends on."""
+    c = first + wp.tid()
+    r = d.row[c]
+    unit = wp.identity(n=3, dtype=wp.float64)
+    half = wp.float64(0.5)
+    two = wp.float64(2.0)
+    for a in range(d.k):
+        out[c, a] = wp.vec3d()
+    for q in range(d.points):
+        F = unit + gradient_at(d, c, q, at)
+        dF = gradient_at(d, c, q, d_at)
+        W = gradient_at(d, c, q, w)
+        S = wp.transpose(F) * W
+        D = half * (S + wp.transpose(S))
+        dS = wp.transpose(dF) * W
+        dD = half * (dS + wp.transpose(dS))
+        P = dF * (lam[c] * wp.trace(D) * unit + two * mu[c] * D)
+        P += F * (lam[c] * wp.trace(dD) * unit + two * mu[c] * dD)
+        P += _viscous_stress(F, gradient_at(d, c, q, d_w), lam[c], mu[c])
+        P += _viscous_stress(F, W, d_lam[c], d_mu[c])
+        for a in range(d.k):
+            out[c, a] = out[c, a] + d.weight[r, q] * (P * d.gradient[r, q * d.k + a])
+
+
+@wp.kernel
+def _viscous_pull(
+    first: wp.int32,
+    d: QuadratureData,
+    at: wp.array(dtype=wp.vec3d),
+    w: wp.array(dtype=wp.vec3d),
+    y: wp.array(dtype=wp.vec3d),
+    lam: wp.array(dtype=wp.float64),
+    mu: wp.array(dtype=wp.float64),
+    factor: wp.float64,
+    lam_bar: wp.array(dtype=wp.float64),
+    mu_bar: wp.array(dtype=wp.float64),
+    at_bar: wp.array2d(dtype=wp.vec3d),
+):
+    """Transpose of `_viscous_change` by the moduli (added) and by F~ (one entry per corner)."""
+    c = first + wp.tid()
+    r = d.row[c]
+    unit = wp.identity(n=3, dtype=wp.float64)
+    half = wp.float64(0.5)
+    two = wp.float64(2.0)
+    for a in range(d.k):
+        at_bar[c, a] = wp.vec3d()
+    for q in range(d.points):
+        weight = factor * d.weight[r, q]
+        F = unit + gradient_at(d, c, q, at)
+        W = gradient_at(d, c, q, w)
+        Y = gradient_at(d, c, q, y)
+        S = wp.transpose(F) * W
+        D = half * (S + wp.transpose(S))
+        T = wp.transpose(F) * Y
+        E = half * (T + wp.transpose(T))
+        lam_bar[c] = lam_bar[c] + weight * wp.trace(D) * wp.trace(E)
+        mu_bar[c] = mu_bar[c] + weight * two * wp.ddot(D, E)
+        stress = lam[c] * wp.trace(D) * unit + two * mu[c] * D
+        other = lam[c] * wp.trace(E) * unit + two * mu[c] * E
+        F_bar = weight * (Y * stress + W * other)
+        for a in range(d.k):
+            at_bar[c, a] = at_bar[c, a] + F_bar * d.gradient[r, q * d.k + a]
+
+
+@wp.kernel
+def _add_viscous_blocks(
+    first: wp.int32,
+    d: QuadratureData,
+    at: wp.array(dtype=wp.vec3d),
+    lam: wp.array(dtype=wp.float64),
+    mu: wp.array(dtype=wp.float64),
+    factor: wp.float64,
+    blocks: wp.array2d(dtype=wp.mat33d),
+):
+    c = first + wp.tid()
+    r = d.row[c]
+    unit = wp.identity(n=3, dtype=wp.float64)
+    for q in range(d.points):
+        w = factor * d.weight[r, q]
+        F = unit + gradient_at(d, c, q, at)
+        B = F * wp.transpose(F)
+        for a in range(d.k):
+            ga = d.gradient[r, q * d.k + a]
+            fa = F * ga
+            for b in range(a + 1):
+                gb = d.gradient[r, q * d.k + b]
+                fb = F * gb
+                j = lower_block(a, b)
+                blocks[c, j] = blocks[c, j] + w * (
+                    lam[c] * wp.outer(fa, fb) + mu[c] * (wp.outer(fb, fa) + wp.dot(ga, gb) * B)
+                )
+
+
+@wp.kernel
+def _assemble_cells(
+    first: wp.int32,
+    d: QuadratureData,
+    slot: wp.array2d(dtype=wp.uint8),
+    row_start: wp.array(dtype=wp.int32),
+    diagonal: wp.array(dtype=wp.int32),
+    mass: wp.array(dtype=wp.float64),
+    mass_factor: wp.float64,
+    blocks: wp.array2d(dtype=wp.mat33d),
+    values: wp.array(dtype=wp.mat33d),
+):
+    """values := mass_factor M + the cells' blocks."""
+    i = first + wp.tid()
+    start = row_start[i]
+    for j in range(start, row_start[i + 1]):
+        values[j] = wp.mat33d()
+    for e in range(d.incident_start[i], d.incident_start[i + 1]):
+        c = d.incident[e] / d.k
+        a = d.incident[e] - c * d.k
+        for b in range(d.k):
+            j = start + int(slot[c, a * d.k + b])
+            if b <= a:
+                values[j] = values[j] + blocks[c, lower_block(a, b)]
+            else:
+                values[j] = values[j] + wp.transpose(blocks[c, lower_block(b, a)])
+    unit = wp.identity(n=3, dtype=wp.float64)
+    values[diagonal[i]] = values[diagonal[i]] + (mass_factor * mass[i]) * unit
+
+
+@wp.kernel
+def _gather_cells(
+    first: wp.int32,
+    d: QuadratureData,
+    per_cell: wp.array2d(dtype=wp.vec3d),
+    factor: wp.float64,
+    out: wp.array(dtype=wp.vec3d),
+):
+    i = first + wp.tid()
+    total = wp.vec3d()
+    for e in range(d.incident_start[i], d.incident_start[i + 1]):
+        c = d.incident[e] / d.k
+        total += per_cell[c, d.incident[e] - c * d.k]
+    out[i] = out[i] + factor * total
+
+
+class Hyperelasticity:
+    """A body's law on the device. Fields are wp.array(dtype=vec3d), one per node."""
+
+    def __init__(self, body: Body, law: Law):
+        self.body = body
+        n, m, k = len(body.nodes), len(body.cells), body.cells.shape[1]
+        self.node_count, self.cell_count = n, m
+        rule = cell_quadrature(body)
+        d = QuadratureData()
+        d.k = k
+        d.points = rule.weight.shape[1]
+        d.cells = to_device(body.cells, wp.int32)
+        d.row = to_device(body.geometry_row, wp.int32)
+        d.weight = to_device(rule.weight, wp.float64)
+        d.gradient = to_device(rule.gradient.reshape(len(rule.weight), -1, 3), wp.vec3d)
+        d.incident_start = to_device(body.pattern.incident_start, wp.int32)
+        d.incident = to_device(body.pattern.incident, wp.int32)
+        self.data = d
+        self._slot = to_device(body.pattern.slot, wp.uint8)
+        self._cells = zeros((m, k), wp.vec3d)
+        self._blocks: wp.array | None = None
+        self._energy = zeros(m, wp.float64)
+        self.lam, self.mu = (zeros(m, wp.float64) for _ in range(2))
+        self.ghost: GhostOperator | None = None
+        if body.ghost is not None:
+            moduli = CellData()
+            moduli.k, moduli.cells = d.k, d.cells
+            moduli.incident_start, moduli.incident = d.incident_start, d.incident
+            moduli.lam, moduli.mu = self.lam, self.mu
+            self.ghost = GhostOperator(body.ghost, moduli)
+        self.set_law(law)
+
+    def set_law(self, law: Law) -> None:
+        """Another law or other parameters."""
+        self.law = law
+        self.kernels = law_kernels(law.energy, law.floor)
+        self.parameters = to_device(law.table(self.cell_count), wp.float64)
+        lam, mu = (np.broadcast_to(x, (self.cell_count,)) for x in law.lame())
+        self.lam.assign(np.ascontiguousarray(lam, float))
+        self.mu.assign(np.ascontiguousarray(mu, float))
+        if self.ghost is not None:
+            self.ghost.set_material()
+
+    def energy(self, u: wp.array) -> float:
+        """Stored energy [J], without the ghost penalty; not finite where the law is not defined."""
+        launch(
+            self.kernels.energies, self.cell_count,
+            [self.data, u, self.parameters, self._energy], grain=HEAVY,
+        )  # fmt: skip
+        return float(self._energy.numpy().sum())
+
+    def add_force(
+        self, u: wp.array, out: wp.array, *, factor: float = 1.0, ghost: bool = True
+    ) -> None:
+        """out += factor * internal force at displacement u."""
+        launch(
+            self.kernels.forces, self.cell_count,
+            [self.data, u, self.parameters, self._cells], grain=HEAVY,
+        )  # fmt: skip
+        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        if ghost:
+            self._add_ghost(u, factor, out)
+
+    def add_viscous(self, at: wp.array, w: wp.array, out: wp.array, *, factor: float = 1.0) -> None:
+        """out += factor * Kelvin-Voigt force of the rate w about the displacement `at`."""
+        launch(
+            _viscous_forces, self.cell_count,
+            [self.data, at, self.lam, self.mu, w, self._cells], grain=HEAVY,
+        )  # fmt: skip
+        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        self._add_ghost(w, factor, out)
+
+    def _add_ghost(self, w: wp.array, factor: float, out: wp.array) -> None:
+        if self.ghost is not None:
+            self.ghost.add_force(w, out, factor=factor)
+
+    def assemble(
+        self, matrix, mass: wp.array, u: wp.array, *, mass_factor: float, stiffness_factor: float,
+        viscous_factor: float = 0.0, viscous_at: wp.array | None = None, project: bool = True,
+    ) -> None:
+        """matrix := mass_factor M + stiffness_factor K(u) + viscous_factor D(viscous_at).
+
+        project: each point's tangent made positive definite.
+        """
+        k = int(self.data.k)
+        if self._blocks is None:
+            self._blocks = zeros((self.cell_count, k * (k + 1) // 2), wp.mat33d)
+        launch(
+            self.kernels.tangent, self.cell_count,
+            [self.data, u, self.parameters, stiffness_factor, int(project), self._blocks],
+            grain=HEAVY,
+        )  # fmt: skip
+        if viscous_factor != 0.0:
+            launch(
+                _add_viscous_blocks, self.cell_count,
+                [self.data, viscous_at, self.lam, self.mu, viscous_factor, self._blocks],
+                grain=HEAVY,
+            )  # fmt: skip
+        launch(
+            _assemble_cells, self.node_count,
+            [
+                self.data, self._slot, matrix.row_start, matrix.diagonal, mass, mass_factor,
+                self._blocks, matrix.values,
+            ],
+            grain=HEAVY,
+        )  # fmt: skip
+        stiff = stiffness_factor + viscous_factor
+        if self.ghost is not None and stiff != 0.0:
+            self.ghost.assemble(matrix, stiff)
+
+    def add_force_change(
+        self, u: wp.array, d_u: wp.array, out: wp.array, *, d_p: np.ndarray | None = None,
+        factor: float = 1.0,
+    ) -> None:
+        """out += factor * (K(u) d_u + d force by a change d_p (cells, parameters)); K unclamped.
+
+        Symmetric in d_u, so the same call is its transpose.
+        """
+        change = self.parameters if d_p is None else to_device(d_p, wp.float64)
+        launch(
+            self.kernels.change, self.cell_count,
+            [self.data, u, self.parameters, d_u, change, int(d_p is not None), self._cells],
+            grain=HEAVY,
+        )  # fmt: skip
+        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        self._add_ghost(d_u, factor, out)
+
+    def parameter_pull(self, u: wp.array, y: wp.array, *, factor: float = 1.0) -> np.ndarray:
+        """factor * y^T d force / d parameter, (cells, parameters); without the ghost penalty."""
+        out = zeros((self.cell_count, len(self.law.values)), wp.float64)
+        launch(
+            self.kernels.pull, self.cell_count,
+            [self.data, u, self.parameters, y, factor, out], grain=HEAVY,
+        )  # fmt: skip
+        return out.numpy()
+
+    def add_viscous_change(
+        self, at, d_at, w, d_w, d_lam, d_mu, out: wp.array, *, factor: float = 1.0
+    ) -> None:
+        """out += factor * change of `add_viscous` (d_lam, d_mu: device arrays)."""
+        launch(
+            _viscous_change, self.cell_count,
+            [self.data, at, d_at, w, d_w, self.lam, self.mu, d_lam, d_mu, self._cells],
+            grain=HEAVY,
+        )  # fmt: skip
+        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        self._add_ghost(d_w, factor, out)
+
+    def viscous_pull(self, at, w, y, *, factor: float, at_bar: wp.array):
+        """Transpose of `add_viscous_change`: (lam_bar, mu_bar), and adds to at_bar."""
+        lam_bar, mu_bar = (zeros(self.cell_count, wp.float64) for _ in range(2))
+        launch(
+            _viscous_pull, self.cell_count,
+            [self.data, at, w, y, self.lam, self.mu, factor, lam_bar, mu_bar, self._cells],
+            grain=HEAVY,
+        )  # fmt: skip
+        launch(_gather_cells, self.node_count, [self.data, self._cells, 1.0, at_bar])
+        return lam_bar.numpy(), mu_bar.numpy()
