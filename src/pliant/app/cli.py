@@ -17,6 +17,7 @@ from pliant.app.commands import (
     scenes,
     simulate,
     static,
+    view,
 )
 from pliant.app.console import BAD_INPUT
 
@@ -30,7 +31,7 @@ app = typer.Typer(
 )
 
 for module in (demo, scenes, simulate, static, modes, observe, reconstruct, landscape,
-               check_gradients, bench):  # fmt: skip
+               check_gradients, bench, view):  # fmt: skip
     module.register(app)
 
 

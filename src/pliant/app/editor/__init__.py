@@ -1,0 +1,1 @@
+"""The editor in a browser: `pliant view`."""

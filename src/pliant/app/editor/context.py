@@ -1,0 +1,67 @@
+"""What the panels share: the page, the session, the simulation, and how to talk to the person."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pliant.app.editor.desk import Desk
+from pliant.app.editor.session import Session
+from pliant.app.editor.simulation import Simulation
+from pliant.app.editor.viewport import Viewport
+
+
+class Panel(Protocol):
+    """A part of the page that shows the session and edits it."""
+
+    def refresh(self) -> None:
+        """Show the session as it is now."""
+
+
+@dataclass
+class Context:
+    """server: viser's; say(text), complain(text): shown in the page."""
+
+    server: Any
+    desk: Desk
+    session: Session
+    simulation: Simulation
+    viewport: Viewport
+    say: Callable[[str], None]
+    complain: Callable[[str], None]
+    panels: list[Panel] = field(default_factory=list)
+
+    @property
+    def gui(self) -> Any:
+        """viser's GUI."""
+        return self.server.gui
+
+    @property
+    def folder(self) -> Path:
+        """The folder of files."""
+        return self.session.folder
+
+    def on_change(self, handle: Any, do: Callable[[Any], None]) -> None:
+        """do(value) in the desk's thread when a person (not the editor) has changed an input."""
+
+        def changed(event: Any) -> None:
+            if event.client_id is not None:
+                self.desk.post(lambda: do(handle.value), key=handle)
+
+        handle.on_update(changed)
+
+    def on_click(self, handle: Any, do: Callable[[Any], None]) -> None:
+        """do(client) in the desk's thread when a button was pressed."""
+        handle.on_click(lambda event: self.desk.post(lambda: do(event.client)))
+
+    def refresh(self) -> None:
+        """Every panel shows the session as it is now."""
+        for panel in self.panels:
+            panel.refresh()
+
+
+def length_step(size: float) -> float:
+    """A step for lengths of a body of this size: a thousandth, as a power of ten."""
+    import math
+
+    return 10.0 ** math.floor(math.log10(max(size, 1e-9) / 100.0))

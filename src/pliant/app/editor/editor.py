@@ -1,0 +1,385 @@
+"""The editor as a whole: server, proxy, panels, and who is connected."""
+
+import html
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from pliant.app.editor.context import Context
+from pliant.app.editor.desk import Desk
+from pliant.app.editor.history import Frame
+from pliant.app.editor.observed import ObservedPoints
+from pliant.app.editor.opening import Opened
+from pliant.app.editor.panels.boundary import BoundaryPanel
+from pliant.app.editor.panels.files import FilesPanel
+from pliant.app.editor.panels.fit import FitPanel
+from pliant.app.editor.panels.load import LoadPanel
+from pliant.app.editor.panels.material import MaterialPanel
+from pliant.app.editor.panels.mesh import MeshPanel
+from pliant.app.editor.panels.reconstruct import ReconstructPanel
+from pliant.app.editor.panels.shape import ShapePanel
+from pliant.app.editor.panels.solver import SolverPanel
+from pliant.app.editor.panels.timeline import DRAWN_SECONDS, PLOT_SECONDS, TimelinePanel
+from pliant.app.editor.panels.view import ViewPanel
+from pliant.app.editor.proxy import Proxy
+from pliant.app.editor.replay import Replay
+from pliant.app.editor.session import Session
+from pliant.app.editor.simulation import Simulation
+from pliant.app.editor.viewport import Viewport
+from pliant.app.editor.viser_server import ViserServer
+
+LINGER = 3.0
+"""Seconds after the last page has gone until the processes end: a reload takes less."""
+
+PANEL_WIDTH = 380
+"""Pixels; labels with units fit on one line."""
+
+BRAND = (196, 85, 45)
+
+
+class Editor:
+    """Serves from `start` to `stop`; `address` is what to open."""
+
+    def __init__(
+        self,
+        opened: Opened,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        device: str = "cpu",
+        threads: int | None = None,
+    ):
+        self.opened = opened
+        self.desk = Desk(self._complain)
+        self.viser = ViserServer(label=f"Pliant: {opened.name}", on_refused=self._refused)
+        try:
+            self._make(opened, host, port, device, threads)
+        except BaseException:
+            self.viser.stop()
+            raise
+
+    def _make(
+        self, opened: Opened, host: str, port: int, device: str, threads: int | None
+    ) -> None:
+        self.proxy = Proxy(
+            page=self.viser.page, connect=self.viser.connect, folder=opened.folder,
+            secret=self.viser.secret, host=host, port=port,
+        )  # fmt: skip
+        server: Any = self.viser.server
+        self.server = server
+        self.session = Session(opened.scene, name=opened.name, folder=opened.folder)
+        for frame in opened.frames:
+            self.session.history.append(frame)
+        self.simulation = Simulation(self.session, self.desk, device=device, threads=threads)
+        self.viewport = Viewport(server, self.session)
+        self.context = Context(
+            server, self.desk, self.session, self.simulation, self.viewport, self._say,
+            self._complain,
+        )  # fmt: skip
+        self.observed = ObservedPoints(server.scene)
+        self.reconstruct: ReconstructPanel | None = None
+        self.solver: SolverPanel | None = None
+        self.load: LoadPanel | None = None
+        self.fit: FitPanel | None = None
+        self._machine = (device, threads)
+        self._stop_at: float | None = None
+        self._drawn = self._plotted = 0.0
+        self._arrivals: list[float] = []
+        self._build()
+        self._connect()
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        return self.proxy.address
+
+    def start(self) -> None:
+        """Serve."""
+        try:
+            self.proxy.start()
+        except Exception:
+            self.viser.stop()
+            raise
+        self.desk.start()
+        self.desk.post(self._new_body)
+
+    def stop(self) -> None:
+        """End everything."""
+        self.replay.pause()
+        if self._timer is not None:
+            self._timer.cancel()
+        self.desk.stop()
+        self._end_processes()
+        self.proxy.stop()
+        self.viser.stop()
+
+    # --- the page
+
+    def _build(self) -> None:
+        gui = self.server.gui
+        gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND)
+        gui.main_panel.dock_right()
+        gui.main_panel.set_width(PANEL_WIDTH)
+        kind = self.opened.kind
+        c = self.context
+        self.timeline = TimelinePanel(c, player=kind == "player")
+        tabs = gui.add_tab_group()
+        with_panel: list[Any] = [self.timeline]
+
+        def tab(label: str, make: Any) -> Any:
+            with tabs.add_tab(label):
+                panel = make()
+            with_panel.append(panel)
+            return panel
+
+        if kind == "fit":
+            assert self.opened.fit is not None
+            found = self.opened.fit
+            panel: FitPanel = tab("Fit", lambda: FitPanel(c, self.observed, found))
+            panel.restart = self._restart
+            self.fit = panel
+            self.observed.load(found.seen, self.session.body)
+        if kind == "editor":
+            tab("Shape", lambda: ShapePanel(c))
+            tab("Mesh", lambda: MeshPanel(c))
+            tab("Material", lambda: MaterialPanel(c))
+            tab("Boundary", lambda: BoundaryPanel(c))
+            self.load = tab("Load", lambda: LoadPanel(c))
+            self.solver = tab("Solver", lambda: SolverPanel(c))
+        self.view = tab("View", lambda: ViewPanel(c))
+        if kind == "editor":
+            self.reconstruct = tab(
+                "Reconstruct", lambda: ReconstructPanel(c, self.observed, self._machine)
+            )
+        files = tab("Files", lambda: FilesPanel(c, can_open=kind == "editor"))
+        files.shown_frame = lambda: self.timeline.shown
+        c.panels.extend(with_panel)
+        self.timeline.on_run = self._run
+        self.timeline.on_shown = self._shown
+        self.replay = Replay(self.desk, self.session.history, self._show_index)
+
+    def _connect(self) -> None:
+        self.session.listeners.append(self._session_changed)
+        self.simulation.on_frame = self._frame
+        self.simulation.on_state = self._state
+        self.simulation.on_failure = self._failed
+        self.viewport.on_surface_made = self._listen_to_surface
+        self._timer: threading.Timer | None = None
+        self.server.on_client_connect(lambda client: self.desk.post(self._came))
+        self.server.on_client_disconnect(lambda client: self.desk.post(self._left))
+
+    # --- pages come and go
+
+    def _came(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self.opened.kind == "editor":
+            self.simulation.warm_up()
+        elif self.opened.kind == "fit" and len(self.session.history) == 0:
+            self._restart()
+
+    def _left(self) -> None:
+        if self.server.get_clients() or self._timer is not None:
+            return
+        self._timer = threading.Timer(LINGER, lambda: self.desk.post(self._nobody))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _nobody(self) -> None:
+        self._timer = None
+        if not self.server.get_clients():
+            self.replay.pause()
+            self._end_processes()
+
+    def _end_processes(self) -> None:
+        self.simulation.stop()
+        if self.reconstruct is not None:
+            self.reconstruct.stop()
+
+    def processes(self) -> list[int]:
+        """Numbers of the processes that run for the editor."""
+        fit = self.reconstruct.pid if self.reconstruct is not None else None
+        return [pid for pid in (self.simulation.pid, fit) if pid is not None]
+
+    # --- what happens
+
+    def _run(self, order: str) -> None:
+        self._clear_message()
+        if self.opened.kind == "player":
+            self._replay_order(order)
+        elif order == "Play":
+            self.simulation.play()
+        elif order == "Pause":
+            self.simulation.pause()
+        elif order == "Step":
+            if self.simulation.running:
+                self.simulation.pause()
+            self.simulation.step()
+        elif order == "Reset":
+            self.simulation.reset()
+            self.timeline.show_last()
+
+    def _replay_order(self, order: str) -> None:
+        at = int(self.timeline.frame.value)
+        last = len(self.session.history) - 1
+        if order == "Play":
+            self.replay.play(at)
+        else:
+            self.replay.pause()
+        if order == "Step":
+            self._show_index(min(at + 1, last))
+        elif order == "Reset":
+            self._show_index(0)
+
+    def _restart(self) -> None:
+        """A fit's scene from the start to the end of the recording."""
+        self.simulation.reset()
+        self.simulation.play()
+
+    def _show_index(self, index: int) -> None:
+        self.timeline.show(self.session.history[index], index)
+
+    def _session_changed(self, what: str) -> None:
+        if what == "body":
+            self._new_body()
+        else:
+            self.viewport.new_scene()
+            self.context.refresh()
+
+    def _new_body(self) -> None:
+        self.viewport.new_body()
+        self.context.refresh()
+        for i in range(len(self.session.history)):
+            self.timeline.measure(self.session.history[i])
+        if self.opened.kind == "player":
+            self._show_index(len(self.session.history) - 1)
+        else:
+            self.timeline.show_last()
+        if self.opened.kind == "editor" and self.server.get_clients():
+            self.simulation.warm_up()
+
+    def _frame(self, frame: Frame) -> None:
+        self.timeline.measure(frame)
+        now = time.monotonic()
+        self._arrivals = [*self._arrivals[-15:], now]
+        span = self._arrivals[-1] - self._arrivals[0]
+        self.timeline.rate = (len(self._arrivals) - 1) / span if span > 0.0 else 0.0
+        if self.opened.kind == "fit" and frame.t >= self.observed.last_time - 1e-9:
+            self.simulation.pause()
+        if self.simulation.running and now - self._drawn < DRAWN_SECONDS:
+            return
+        self._drawn = now
+        self.timeline.show_last()
+        if self.solver is not None and now - self._plotted > PLOT_SECONDS:
+            self._plotted = now
+            self.solver.plot()
+
+    def _shown(self, frame: Frame | None) -> None:
+        self.view.show_legend()
+        if self.solver is not None:
+            self.solver.show(frame)
+        if self.observed.present:
+            t = 0.0 if frame is None else frame.t
+            self.observed.show(t, self.viewport.surface_points())
+            if self.fit is not None:
+                self.fit.show()
+
+    def _state(self) -> None:
+        self._arrivals = []
+        if self.simulation.running:
+            self._clear_message()
+        else:
+            self.timeline.show_last()
+            if self.solver is not None:
+                self.solver.plot()
+        self._bind_surface()
+        self.timeline.show_status()
+
+    def _failed(self, sentence: str) -> None:
+        self._complain(sentence)
+        self.timeline.show_last()
+
+    # --- the mouse on the body
+
+    def _listen_to_surface(self, handle: Any) -> None:
+        self._surface = handle
+        self._grabbed: int | None = None
+
+        def clicked(event: Any) -> None:
+            self.desk.post(lambda: self._clicked(event))
+
+        handle.on_click(clicked)
+        self._bound = False
+        self._bind_surface()
+
+    def _bind_surface(self) -> None:
+        """While it plays the left button pulls the body; else it turns the view."""
+        handle = getattr(self, "_surface", None)
+        if handle is None or self.opened.kind != "editor":
+            return
+        wanted = self.simulation.running
+        if wanted == self._bound:
+            return
+        self._bound = wanted
+        if not wanted:
+            handle.remove_drag_callback("all")
+            return
+
+        async def dragged(event: Any) -> None:
+            self.desk.post(lambda: self._dragged(event), key=f"drag {event.phase}")
+
+        handle.on_drag(dragged)
+
+    def _dragged(self, event: Any) -> None:
+        if event.phase == "start":
+            self._grabbed = self._nearest(np.array(event.start_position))
+        if event.phase == "end" or self._grabbed is None:
+            self._grabbed = None
+            self.simulation.release()
+            return
+        assert self.load is not None
+        target = np.array(event.end_position, float)
+        self.simulation.pull(self._grabbed, target, float(self.load.strength.value))
+
+    def _clicked(self, event: Any) -> None:
+        if self.load is None or not self.load.picking:
+            return
+        origin, ray = np.array(event.ray_origin), np.array(event.ray_direction)
+        points = self.viewport.surface_points()
+        along = (points - origin) @ ray
+        off = np.linalg.norm(points - origin - along[:, None] * ray, axis=1)
+        near = off < self.session.body.spacing
+        if near.any():  # the foremost of the points near the ray
+            self.load.picked(int(np.flatnonzero(near)[np.argmin(along[near])]))
+
+    def _nearest(self, position: np.ndarray) -> int:
+        points = self.viewport.surface_points()
+        return int(np.argmin(np.linalg.norm(points - position, axis=1)))
+
+    # --- talking
+
+    def _say(self, text: str) -> None:
+        self.timeline.message.content = _plain(text)
+
+    def _clear_message(self) -> None:
+        if self.timeline.message.content:
+            self.timeline.message.content = ""
+
+    def _refused(self, text: str) -> None:
+        self.desk.post(lambda: self._complain(text))
+
+    def _complain(self, text: str) -> None:
+        self.timeline.message.content = f"⚠ **{_plain(text)}**"
+        for client in self.server.get_clients().values():
+            client.add_notification("Pliant", text, color="red", auto_close_seconds=12.0)
+
+
+def _plain(text: str) -> str:
+    """Text that markdown shows as it is."""
+    text = html.escape(text, quote=False)
+    for mark in "\\`*_[]#|":
+        text = text.replace(mark, f"\\{mark}")
+    return text

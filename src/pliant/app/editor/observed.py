@@ -1,0 +1,70 @@
+"""Observed points over the simulated surface, coloured by how far they are from it."""
+
+from typing import Any
+
+import numpy as np
+
+from pliant.app.editor.coloured_mesh import palette
+from pliant.fem.body import Body
+from pliant.observe.observations import Observations
+from pliant.observe.raycast import SurfaceQueries
+
+SHOWN = 8000
+"""Points drawn of a frame; more are thinned evenly."""
+
+
+class ObservedPoints:
+    """Draws the frame of a recording that is nearest in time."""
+
+    def __init__(self, scene: Any):
+        self._scene = scene
+        self._cloud: Any = None
+        self._seen: Observations | None = None
+        self._queries: SurfaceQueries | None = None
+        self.rms: float | None = None
+        self.top = 0.0
+
+    @property
+    def present(self) -> bool:
+        """True if there is a recording."""
+        return self._seen is not None
+
+    @property
+    def last_time(self) -> float:
+        """The recording's end [s]."""
+        return 0.0 if self._seen is None else max(f.time for f in self._seen.frames)
+
+    def load(self, seen: Observations | None, body: Body) -> None:
+        """Show another recording, of this body."""
+        self._seen = seen
+        self.rms = None
+        self.top = 1.5 * body.spacing
+        rest = body.surface.positions(body.nodes)
+        self._queries = None if seen is None else SurfaceQueries(rest, body.surface.facets)
+        if self._cloud is not None:
+            self._cloud.remove()
+            self._cloud = None
+
+    def show(self, t: float, surface: np.ndarray) -> None:
+        """Points seen at about time t over the surface points (n, 3) of that time."""
+        if self._seen is None or self._queries is None:
+            return
+        frame = min(self._seen.frames, key=lambda f: abs(f.time - t))
+        points = frame.points[:: max(1, len(frame) // SHOWN)]
+        if len(points) == 0:
+            return
+        self._queries.move(surface)
+        distance = self._queries.nearest(points).distance
+        self.rms = float(np.sqrt(np.mean(distance**2)))
+        colours = np.array(palette(), np.uint8)
+        level = np.clip(distance / self.top * len(colours), 0, len(colours) - 1).astype(int)
+        if self._cloud is not None and len(self._cloud.points) == len(points):
+            self._cloud.points = points.astype(np.float32)
+            self._cloud.colors = colours[level]
+            return
+        if self._cloud is not None:
+            self._cloud.remove()
+        self._cloud = self._scene.add_point_cloud(
+            "/observed", points, colours[level], point_size=0.12 * self.top, precision="float32",
+            point_shape="circle",
+        )  # fmt: skip

@@ -1,0 +1,105 @@
+"""What `pliant view TARGET` opens: a scene to edit, a finished run to play, a fit to inspect."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pliant.app.editor.history import Frame
+from pliant.app.fit_values import unlabelled
+from pliant.app.fits import ASKED, SEEN, FitDirectory
+from pliant.app.runs import SCENE, RunDirectory, open_scene
+from pliant.app.scene_files import build_scene, read_description
+from pliant.app.scenes import find_description
+from pliant.core.errors import BadInput
+from pliant.core.files import read_json
+from pliant.dynamics.scene import Scene
+from pliant.inverse.unknowns import UnknownSet, make_unknown
+from pliant.observe.files import RECORD, load_observations
+from pliant.observe.observations import Observations
+
+
+@dataclass(frozen=True)
+class FitFound:
+    """A fit: the scene as asked, values by name, and per label value and sigma."""
+
+    scene: Scene
+    values: dict[str, Any]
+    rows: dict[str, dict[str, float | None]]
+    seen: Observations
+    advice: list[str]
+
+    def scene_at(self, labelled: dict[str, float]) -> Scene:
+        """The scene with these numbers by label."""
+        values = unlabelled(self.values, labelled, self.scene)
+        members = UnknownSet(tuple(make_unknown(n, v, self.scene) for n, v in values.items()))
+        return members.apply(self.scene, members.start())
+
+
+@dataclass(frozen=True)
+class Opened:
+    """kind: "editor", "player" or "fit"; folder: where files are read and written."""
+
+    kind: str
+    name: str
+    scene: Scene
+    folder: Path
+    frames: list[Frame] = field(default_factory=list)
+    fit: FitFound | None = None
+
+
+def open_target(target: str, *, shape: str | None = None, folder: str | None = None) -> Opened:
+    """Look at what is there and read it."""
+    place = Path(target)
+    if place.is_dir() and FitDirectory(place).exists:
+        return _fit(place)
+    if place.is_dir() and RunDirectory(place).exists:
+        return _run(place)
+    if place.is_dir():
+        hint = " It is a recording: open a scene and choose it in Reconstruct."
+        recording = (place / RECORD).is_file()
+        raise BadInput(
+            f"{target}: holds neither a run (scene.toml, result.json) nor a fit ({ASKED})."
+            + (hint if recording else "")
+        )
+    scene = build_scene(find_description(target, shape=shape), name=target)
+    here = Path(folder) if folder is not None else Path.cwd()
+    if folder is None and place.suffix == ".toml":
+        here = place.absolute().parent
+    if not here.is_dir():
+        raise BadInput(f"{here}: there is no such folder.")
+    return Opened("editor", place.name if place.suffix == ".toml" else target, scene, here)
+
+
+def _run(place: Path) -> Opened:
+    directory = RunDirectory(place)
+    scene = open_scene(read_description(place / SCENE), directory, str(place))
+    frames = []
+    for step in directory.saved_steps():
+        s = directory.read_state(step)
+        if s.u.shape != scene.body.nodes.shape:
+            raise BadInput(f"{place}: its states are of another body; simulate it again.")
+        frames.append(Frame(s.step, s.t, s.u.astype(np.float32)))
+    if not frames:
+        raise BadInput(f"{place}: the run has no saved steps: simulate it first.")
+    return Opened("player", place.name, scene, place.absolute(), frames)
+
+
+def _fit(place: Path) -> Opened:
+    directory = FitDirectory(place)
+    scene = open_scene(read_description(place / SCENE), RunDirectory(place), str(place))
+    result, asked = directory.result(), read_json(place / ASKED)
+    rows = result.get("unknowns")
+    if not isinstance(rows, dict) or not isinstance(asked, dict):
+        raise BadInput(f"{place}: the fit is not finished ({directory.status() or 'no result'}).")
+    if (place / SEEN / RECORD).is_file():
+        seen = load_observations(place / SEEN)
+    else:
+        seen = load_observations(
+            Path(asked["observations"]), units=asked.get("units"),
+            frame_rate=asked.get("frame_rate"), scene=scene,
+        )  # fmt: skip
+    numbers = {label: float(row["value"]) for label, row in rows.items()}
+    found = FitFound(scene, asked["unknowns"], rows, seen, list(result.get("advice", [])))
+    return Opened("fit", place.name, found.scene_at(numbers), place.absolute(), fit=found)

@@ -1,0 +1,123 @@
+"""Material: presets of real materials, the numbers, and what they mean."""
+
+import math
+
+import numpy as np
+
+from pliant.app.editor.context import Context
+from pliant.app.editor.presets import PRESETS
+from pliant.fem.material import Material
+
+OWN = "the scene's own"
+
+
+class MaterialPanel:
+    """Changes take effect while the simulation runs."""
+
+    def __init__(self, context: Context):
+        import viser.uplot as up
+
+        self.context = context
+        gui = context.gui
+        self.preset = gui.add_dropdown(
+            "Preset", (OWN, *PRESETS), initial_value=OWN,
+            hint="Published values of real materials; the source is shown below.",
+        )  # fmt: skip
+        self.modulus = gui.add_number(
+            "Young's modulus [Pa]", 2000.0, min=1e-3, max=1e12, step=1.0,
+            hint="Stress per strain when pulled: jelly 1e3, rubber 1e6.",
+        )  # fmt: skip
+        self.factor = gui.add_button_group("", ("÷ 2", "÷ 1.2", "× 1.2", "× 2"))
+        self.ratio = gui.add_slider(
+            "Poisson's ratio", 0.0, 0.49, 0.005, 0.3,
+            hint="How much it thins when pulled; 0.5 keeps its volume.",
+        )  # fmt: skip
+        self.density = gui.add_number(
+            "Density [kg/m³]", 1.0, min=1e-3, max=1e5, step=0.1, hint="Mass per volume."
+        )
+        self.mass_damping = gui.add_number(
+            "Mass damping [1/s]", 0.0, min=0.0, max=1e4, step=0.01,
+            hint="Slows all motion, like a thick fluid: slow modes most.",
+        )  # fmt: skip
+        self.stiffness_damping = gui.add_number(
+            "Stiffness damping [s]", 0.0, min=0.0, max=10.0, step=0.0001,
+            hint="Slows changes of shape: fast modes most.",
+        )  # fmt: skip
+        self.meaning = gui.add_markdown("")
+        self.plot = gui.add_uplot(
+            (np.array([0.1, 100.0]), np.zeros(2)),
+            (up.Series(label="f [Hz]"), up.Series(label="ratio", stroke="#c4552d", width=2)),
+            title="damping ratio over frequency [Hz]",
+            scales={"x": up.Scale(time=False, distr=3), "y": up.Scale(auto=True)},
+            legend=up.Legend(show=False), height=150,
+        )  # fmt: skip
+        self.source = gui.add_markdown("")
+        self._by_key = {
+            "youngs_modulus": self.modulus,
+            "poisson_ratio": self.ratio,
+            "density": self.density,
+            "mass_damping": self.mass_damping,
+            "stiffness_damping": self.stiffness_damping,
+        }
+        for key, handle in self._by_key.items():
+            context.on_change(handle, lambda value, key=key: self._set(**{key: float(value)}))
+        context.on_change(self.preset, self._take_preset)
+        self.factor.on_click(lambda event: context.desk.post(lambda: self._scale(event)))
+
+    def refresh(self) -> None:
+        """Show the material of the scene."""
+        material = self.context.session.scene.material
+        uniform = all(np.ndim(getattr(material, k)) == 0 for k in self._by_key)
+        for key, handle in self._by_key.items():
+            value = getattr(material, key)
+            handle.disabled = np.ndim(value) > 0
+            handle.value = float(np.mean(value))
+        self._explain(material, uniform)
+        own = next((n for n, p in PRESETS.items() if self._matches(p.table(), material)), OWN)
+        self.preset.value = own
+        if own in PRESETS:
+            preset = PRESETS[own]
+            low, high = preset.reported
+            self.source.content = (
+                f"*{own}*: reported {low / 1e3:g} to {high / 1e3:g} kPa. {preset.source}"
+            )
+        else:
+            self.source.content = ""
+
+    def _matches(self, table: dict[str, float], material: Material) -> bool:
+        values = [(getattr(material, k), v) for k, v in table.items()]
+        return all(np.ndim(a) == 0 and math.isclose(float(a), v) for a, v in values)
+
+    def _explain(self, material: Material, uniform: bool) -> None:
+        lam, mu = (float(np.mean(x)) for x in material.lame(len(self.context.session.body.cells)))
+        rho = float(np.mean(material.density))
+        varies = "" if uniform else "Values differ from cell to cell; means are shown.\n\n"
+        self.meaning.content = (
+            f"{varies}shear modulus {_si(mu)}Pa, bulk modulus {_si(lam + 2 * mu / 3)}Pa  \n"
+            f"waves travel at {math.sqrt((lam + 2 * mu) / rho):.3g} m/s (pressure), "
+            f"{math.sqrt(mu / rho):.3g} m/s (shear)"
+        )
+        f = np.logspace(-1, 2, 61)
+        w = 2.0 * np.pi * f
+        alpha, beta = material.mass_damping, material.stiffness_damping
+        self.plot.data = (f, 0.5 * (alpha / w + beta * w))
+
+    def _set(self, **values: float) -> None:
+        self.context.session.set("material", **values)
+
+    def _take_preset(self, name: str) -> None:
+        if name in PRESETS:
+            self.context.session.set("material", **PRESETS[name].table())
+
+    def _scale(self, event) -> None:
+        sign, number = self.factor.value.split()
+        factor = float(number) if sign == "×" else 1.0 / float(number)
+        self._set(youngs_modulus=float(f"{self.modulus.value * factor:.4g}"))
+
+
+def _si(value: float) -> str:
+    """1234.0 as "1.23 k"."""
+    for power, letter in ((9, "G"), (6, "M"), (3, "k")):
+        if abs(value) >= 10.0**power:
+            return f"{value / 10.0**power:.3g} {letter}"
+    return f"{value:.3g} "

@@ -1,0 +1,321 @@
+"""The 3D view: the body as surface, cells, slice or stress; the ground, what is held; camera."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pliant.app.editor.coloured_mesh import ColouredMesh
+from pliant.app.editor.section import Section, cell_edges, facets_behind, section
+from pliant.app.editor.session import Session, held_points
+from pliant.app.editor.worker import three
+from pliant.dynamics.obstacles import Obstacle, Plane
+from pliant.fem.stress import StressField, to_nodes
+
+BODY = (228, 148, 92)
+FULL_CELL, CUT_CELL = (96, 125, 150), (214, 90, 50)
+HELD = (200, 40, 60)
+
+WIRE_SECONDS = 0.2
+"""Between drawings of the cells: thousands of lines are slower to send than the surface."""
+
+
+@dataclass
+class Look:
+    """What is shown."""
+
+    surface: bool = True
+    cells: bool = False
+    cut_only: bool = False
+    held: bool = True
+    colour: str = "plain"
+    slice_axis: str = "off"
+    slice_at: float = 0.5
+    scale_automatic: bool = True
+    scale_top: float = 1.0
+
+
+class Viewport:
+    """Draws a session's body at a displacement."""
+
+    def __init__(self, server: Any, session: Session):
+        self._scene, self._server, self._session = server.scene, server, session
+        self.look = Look()
+        self.top = 0.0  # of the colour scale
+        self._u: np.ndarray | None = None
+        self._surface: Any = None
+        self._plain_faces = np.zeros((0, 3), np.int64)
+        self._wire: Any = None
+        self._held: Any = None
+        self._bands = ColouredMesh(self._scene, "/body/stress")
+        self._slice_bands = ColouredMesh(self._scene, "/body/slice_stress")
+        self._slice: Any = None
+        self._section: Section | None = None
+        self._section_of: Any = None
+        self._others: list[Any] = []
+        self._drawn_wire = 0.0
+        self.on_surface_made: Any = lambda handle: None
+        self._scene.set_up_direction("+y")
+        self._scene.configure_default_lights(enabled=True, cast_shadow=True)
+        self._scene.world_axes.visible = False
+
+    # --- what belongs to the body
+
+    def new_body(self) -> None:
+        """Draw another body from scratch."""
+        for handle in (self._surface, self._wire, self._held, self._slice):
+            if handle is not None:
+                handle.remove()
+        self._bands.remove()
+        self._slice_bands.remove()
+        self._surface = self._wire = self._held = self._slice = None
+        self._section = self._section_of = None
+        self._u = None
+        body = self._session.body
+        self._stress = StressField(body, model=self._session.scene.model)
+        self._edges, self._of_cut = cell_edges(body)
+        self._place_ground()
+        self._make_surface()
+        self.new_scene()
+        self.frame_camera()
+
+    def new_scene(self) -> None:
+        """Draw what is held and what stands around again."""
+        self._draw_obstacles()
+        self._held_mask = held_points(self._session.scene)
+        self._draw_held()
+        self.redraw()
+
+    def _make_surface(self) -> None:
+        body = self._session.body
+        rest = three(body.surface.positions(body.nodes))
+        if body.dim == 3:
+            self._plain_faces = body.surface.facets
+            self._surface = self._scene.add_mesh_simple(
+                "/body/surface", rest, body.surface.facets, color=BODY, side="double",
+            )  # fmt: skip
+            self.on_surface_made(self._surface)
+        else:
+            self._surface = self._scene.add_line_segments(
+                "/body/surface", rest[body.surface.facets], BODY, thickness=4.0,
+                thickness_units="screen",
+            )  # fmt: skip
+
+    def _place_ground(self) -> None:
+        lo, hi = self._bounds()
+        size = float((hi - lo).max())
+        plane = next(
+            (o for o in self._session.scene.obstacles if isinstance(o, Plane)), None
+        )
+        height = lo[1] - 0.6 * size if plane is None else _height(plane)
+        section_size = 10.0 ** np.floor(np.log10(size))
+        self._scene.add_grid(
+            "/ground", plane="xz", infinite_grid=True, fade_distance=8.0 * size,
+            cell_size=section_size / 5.0, section_size=section_size, shadow_opacity=0.2,
+            cell_color=(222, 226, 230), section_color=(190, 197, 204), fade_strength=1.5,
+            position=(0.0, float(height), 0.0), visible=plane is None or _is_level(plane),
+        )  # fmt: skip
+
+    def _draw_obstacles(self) -> None:
+        for handle in self._others:
+            handle.remove()
+        self._others = []
+        self._place_ground()
+        lo, hi = self._bounds()
+        size = float((hi - lo).max())
+        for i, item in enumerate(self._session.scene.obstacles):
+            if isinstance(item, Plane) and not _is_level(item):
+                points, faces = _patch(item, 0.5 * (lo + hi), 2.5 * size)
+            elif isinstance(item, Obstacle) and item.shape.dim == 3:
+                points, faces = _outline(item.shape)
+            else:
+                continue
+            self._others.append(self._scene.add_mesh_simple(
+                f"/obstacles/{i}", points, faces, color=(170, 178, 186), side="double",
+                opacity=0.55, cast_shadow=False,
+            ))  # fmt: skip
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        nodes = three(self._session.body.nodes)
+        return nodes.min(axis=0), nodes.max(axis=0)
+
+    def frame_camera(self) -> None:
+        """Look at the body from the front, a little from above, in every page."""
+        lo, hi = self._bounds()
+        centre, size = 0.5 * (lo + hi), float(np.linalg.norm(hi - lo))
+        flat = self._session.body.dim == 2
+        direction = np.array([0.0, 0.0, 1.0]) if flat else np.array([0.45, 0.35, 0.82])
+        position = centre + 1.15 * size * direction / np.linalg.norm(direction)
+        at = centre - np.array([0.0, 0.08 * size, 0.0])
+        camera = self._server.initial_camera
+        camera.position, camera.look_at, camera.up = position, at, (0.0, 1.0, 0.0)
+        for client in self._server.get_clients().values():
+            client.camera.position, client.camera.look_at = position, at
+
+    # --- frames
+
+    def draw(self, u: np.ndarray | None) -> None:
+        """Draw the body at a displacement (nodes, dim); None: at rest."""
+        self._u = u
+        body = self._session.body
+        at = body.nodes if u is None else body.nodes + u
+        points = three(body.surface.positions(at))
+        look = self.look
+        if body.dim == 2:
+            self._surface.points = points[body.surface.facets].astype(np.float32)
+        else:
+            self._draw_surface(points, u)
+        self._surface.visible = look.surface and (look.colour == "plain" or body.dim == 2)
+        if look.cells:
+            self._draw_wire(at)
+        elif self._wire is not None:
+            self._wire.visible = False
+        if self._held is not None:
+            self._held.visible = look.held
+            if look.held:
+                self._held.points = points[self._held_mask].astype(np.float32)
+
+    def redraw(self) -> None:
+        """The same frame again, after the look has changed."""
+        self._drawn_wire = 0.0
+        if self._surface is not None:
+            self.draw(self._u)
+
+    def _draw_surface(self, points: np.ndarray, u: np.ndarray | None) -> None:
+        body, look = self._session.body, self.look
+        faces = body.surface.facets
+        cut = self._cut()
+        if cut is not None:
+            faces = faces[facets_behind(body, *cut)]
+        if look.colour == "plain":
+            self._bands.hide()
+            self._slice_bands.hide()
+            if faces is not self._plain_faces and not np.array_equal(faces, self._plain_faces):
+                self._plain_faces = faces
+                self._surface.faces = faces.astype(np.uint32)
+            self._surface.vertices = points.astype(np.float32)
+            self._draw_slice(u, None)
+            return
+        nodal = self._nodal_values(u)
+        self.top = float(np.quantile(nodal, 0.995)) if look.scale_automatic else look.scale_top
+        scale = 1.0 / self.top if self.top > 0.0 else 0.0
+        if look.surface:
+            self._bands.show(points, faces, scale * body.surface.points.at(nodal))
+        else:
+            self._bands.hide()
+        self._draw_slice(u, scale * nodal)
+
+    def _nodal_values(self, u: np.ndarray | None) -> np.ndarray:
+        """Von Mises stress [Pa] or displacement [m] at the nodes."""
+        body, scene = self._session.body, self._session.scene
+        u = np.zeros_like(body.nodes) if u is None else u
+        if self.look.colour == "displacement":
+            return np.linalg.norm(u, axis=1)
+        lam, mu = scene.material.lame(len(body.cells))
+        return to_nodes(body, self._stress.at(u, lam, mu).von_mises)
+
+    def _cut(self) -> tuple[int, float] | None:
+        """Axis and place [m] of the slice."""
+        look = self.look
+        if look.slice_axis == "off" or self._session.body.dim == 2:
+            return None
+        axis = "xyz".index(look.slice_axis)
+        lo, hi = self._bounds()
+        return axis, float(lo[axis] + look.slice_at * (hi[axis] - lo[axis]))
+
+    def _draw_slice(self, u: np.ndarray | None, values: np.ndarray | None) -> None:
+        body, cut = self._session.body, self._cut()
+        if cut != self._section_of:
+            self._section_of = cut
+            self._section = None if cut is None else section(body, *cut)
+            if self._slice is not None:
+                self._slice.remove()
+                self._slice = None
+        found = self._section
+        if found is None:
+            self._slice_bands.hide()
+            return
+        at = body.nodes if u is None else body.nodes + u
+        points = found.points.at(at)
+        if values is not None:
+            self._slice_bands.show(points, found.faces, found.points.at(values))
+            if self._slice is not None:
+                self._slice.visible = False
+            return
+        self._slice_bands.hide()
+        if self._slice is None:
+            self._slice = self._scene.add_mesh_simple(
+                "/body/slice", points, found.faces, color=(250, 214, 165), side="double",
+                flat_shading=True, cast_shadow=False,
+            )  # fmt: skip
+        else:
+            self._slice.vertices = points.astype(np.float32)
+            self._slice.visible = True
+
+    def _draw_wire(self, at: np.ndarray) -> None:
+        now = time.monotonic()
+        if self._wire is not None and now - self._drawn_wire < WIRE_SECONDS:
+            return
+        self._drawn_wire = now
+        chosen = self._of_cut if self.look.cut_only else np.ones(len(self._edges), bool)
+        points = three(at)[self._edges[chosen]].astype(np.float32)
+        colours = np.where(self._of_cut[chosen, None], CUT_CELL, FULL_CELL).astype(np.uint8)
+        if self._wire is not None and len(self._wire.points) == len(points):
+            self._wire.points = points
+            self._wire.visible = True
+            return
+        if self._wire is not None:
+            self._wire.remove()
+        self._wire = self._scene.add_line_segments(
+            "/body/cells", points, np.repeat(colours[:, None, :], 2, axis=1), thickness=1.2,
+            thickness_units="screen",
+        )  # fmt: skip
+
+    def _draw_held(self) -> None:
+        if self._held is not None:
+            self._held.remove()
+            self._held = None
+        if not self._held_mask.any():
+            return
+        body = self._session.body
+        points = three(body.surface.positions(body.nodes))[self._held_mask]
+        self._held = self._scene.add_point_cloud(
+            "/body/held", points, HELD, point_size=0.22 * body.spacing, point_shape="circle",
+            precision="float32", visible=self.look.held,
+        )  # fmt: skip
+
+    def surface_points(self) -> np.ndarray:
+        """The drawn surface points, (points, 3)."""
+        body = self._session.body
+        at = body.nodes if self._u is None else body.nodes + self._u
+        return three(body.surface.positions(at))
+
+
+def _is_level(plane: Plane) -> bool:
+    return len(plane.normal) == 2 or plane.normal[1] > 0.9999
+
+
+def _height(plane: Plane) -> float:
+    return plane.offset / plane.normal[1] if plane.normal[1] else plane.offset
+
+
+def _patch(plane: Plane, near: np.ndarray, size: float) -> tuple[np.ndarray, np.ndarray]:
+    """A square of a sloped plane under the body."""
+    n = np.asarray(plane.normal)
+    centre = near - (near @ n - plane.offset) * n
+    along = np.cross(n, [0.0, 0.0, 1.0] if abs(n[2]) < 0.9 else [1.0, 0.0, 0.0])
+    along /= np.linalg.norm(along)
+    across = np.cross(n, along)
+    corners = [centre + size * (s * along + t * across) for s, t in
+               ((-1, -1), (1, -1), (1, 1), (-1, 1))]  # fmt: skip
+    return np.array(corners), np.array([[0, 1, 2], [0, 2, 3]])
+
+
+def _outline(shape: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Triangles of a shape's surface, at 24 cells across."""
+    from pliant.fem.grid_body import GridBody
+
+    lo, hi = (np.asarray(b, float) for b in shape.bounds)
+    body = GridBody(shape, float((hi - lo).max()) / 24.0)
+    return body.surface.positions(body.nodes), body.surface.facets

@@ -1,0 +1,210 @@
+"""The simulation, in a process of its own: takes orders, sends frames.
+
+Orders are (name, value) pairs: scene, play, pause, step, reset, speed, pull, release, quit.
+Answers: ("ready", counts), ("frame", Frame), ("failed", sentence), ("state", "running" | "paused").
+"""
+
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pliant.app.editor.history import Frame
+from pliant.app.editor.pull import Grip, PulledSystem, grip
+from pliant.app.scene_files import build_scene
+from pliant.core.errors import PliantError
+from pliant.core.launch import to_device
+from pliant.dynamics.scene import Scene, vector3
+from pliant.dynamics.simulate import PHASES
+from pliant.dynamics.system import State
+from pliant.fem.body import Body
+from pliant.fem.stress import StressField
+
+RUNAWAY = 100.0
+"""Body sizes a point may travel before a run counts as diverged."""
+
+
+def work(connection: Connection, device: str, threads: int | None) -> None:
+    """Serve orders until told to quit."""
+    from pliant.app.console import set_machine
+
+    set_machine(device, threads)
+    _Worker(connection).serve()
+
+
+class _Worker:
+    def __init__(self, connection: Connection):
+        self.connection = connection
+        self.scene: Scene | None = None
+        self.description: dict[str, Any] = {}
+        self.playing = False
+        self.speed = 1.0
+        self.held: tuple[Grip, np.ndarray] | None = None
+
+    def serve(self) -> None:
+        while True:
+            wait = self._until_next() if self.playing else None
+            while self.connection.poll(wait):
+                name, value = self.connection.recv()
+                if name == "quit":
+                    return
+                self._guarded(self._obey, name, value)
+                wait = self._until_next() if self.playing else None
+            if self.playing:
+                self._guarded(self._advance)
+
+    def _until_next(self) -> float:
+        """Seconds until the next step is due: no faster than time itself, times the speed."""
+        assert self.scene is not None
+        due = self.started + (self.state.t - self.started_at) / self.speed
+        late = time.perf_counter() - due
+        if late > 0.25:  # slower than time: do not catch up in a rush later
+            self.started += late
+        return max(0.0, -late)
+
+    def _obey(self, name: str, value: Any) -> None:
+        if name == "scene":
+            self._take(*value)
+        elif self.scene is None:
+            return
+        elif name == "play":
+            self._start()
+        elif name == "pause":
+            self._pause()
+        elif name == "step":
+            self._advance()
+        elif name == "reset":
+            self._reset()
+        elif name == "speed":
+            self.speed = float(np.clip(value, 0.01, 100.0))
+            self._start_clock()
+        elif name == "pull":
+            self._pull(*value)
+        elif name == "release":
+            self.held = None
+
+    def _guarded(self, do: Callable[..., None], *arguments: Any) -> None:
+        try:
+            do(*arguments)
+        except PliantError as error:
+            self._fail(str(error))
+        except MemoryError:
+            self._fail("Not enough memory: use a larger spacing.")
+        except (EOFError, OSError):
+            raise  # the editor is gone
+        except Exception as error:  # a mistake of ours must show in the page, not end the worker
+            self._fail(f"{type(error).__name__}: {error}")
+
+    def _take(self, description: dict[str, Any], body: Body | None, start: Any) -> None:
+        """A new scene; body: None if it is the old one. start: (t, u, v, a) to go on from."""
+        kept = body is None and self.scene is not None
+        old = body if body is not None else self.scene.body  # type: ignore[union-attr]
+        scene = build_scene(description, make_body=lambda shape, table: old)
+        changed = {k for k in {*description, *self.description}
+                   if description.get(k) != self.description.get(k)}  # fmt: skip
+        if kept and changed <= {"material", "title", "description", "steps"}:
+            self.system.update(scene)
+        else:
+            self.system = PulledSystem(scene)
+            self.stress = StressField(scene.body, model=scene.model)
+            self.held = None
+        self.scene, self.description = scene, description
+        self.mass = float(self.system.mass_host.sum())
+        size = scene.body.nodes.max(axis=0) - scene.body.nodes.min(axis=0)
+        self.size = float(np.linalg.norm(size))
+        if start is not None:
+            t, u, v, a = start
+            u, v, a = (to_device(three(f), wp.vec3d) for f in (u, v, a))
+            self.state = State(u, v, a, float(t))
+            self.step = int(round(t / scene.dt))
+        elif not kept:
+            self._reset(say=False)
+        self._start_clock()
+        counts = {"cells": len(scene.body.cells), "nodes": len(scene.body.nodes)}
+        self.connection.send(("ready", counts))
+
+    def _start(self) -> None:
+        self.playing = True
+        self._start_clock()
+        self.connection.send(("state", "running"))
+
+    def _pause(self) -> None:
+        self.playing = False
+        self.held = None
+        if self.scene is not None:
+            fields = tuple(f.numpy() for f in self.state.fields())
+            self.connection.send(("kept", (self.state.t, *fields)))
+        self.connection.send(("state", "paused"))
+
+    def _start_clock(self) -> None:
+        self.started = time.perf_counter()
+        self.started_at = self.state.t
+
+    def _reset(self, *, say: bool = True) -> None:
+        self.step = 0
+        self.state = self.system.initial_state()
+        self._start_clock()
+        if say:
+            self.connection.send(("restarted", None))
+
+    def _pull(self, point: int, target: Any, strength: float) -> None:
+        assert self.scene is not None
+        if self.held is None:
+            held = grip(self.scene, self.mass, int(point), strength)
+        else:
+            held = self.held[0]
+        self.held = (held, np.asarray(target, float))
+
+    def _advance(self) -> None:
+        """One step, sent as a frame; a failure pauses."""
+        assert self.scene is not None
+        scene, began = self.scene, time.perf_counter()
+        self.system.pull = None
+        if self.held is not None:
+            held, target = self.held
+            now = self.state.u.numpy()[:, : scene.dim] + scene.body.nodes
+            self.system.pull = held.force(now, target) * self.system.boundary.free
+        after, record = self.system.step(self.state)
+        u, v = after.u.numpy(), after.v.numpy()
+        if not (np.isfinite(u).all() and np.abs(u).max() < RUNAWAY * self.size):
+            self._fail(
+                f"The run diverged at t = {after.t:.3g} s: use a smaller time step, another "
+                "integrator or smaller loads."
+            )
+            return
+        self.state = after
+        self.step += 1
+        numbers = {f"{p}_ms": 1e3 * record.timings[p] for p in PHASES if p in record.timings}
+        numbers["iterations"] = float(record.solution.iterations)
+        numbers |= self._energies(u, v)
+        numbers["step_ms"] = 1e3 * (time.perf_counter() - began)
+        frame = Frame(self.step, after.t, u[:, : scene.dim].astype(np.float32), numbers)
+        self.connection.send(("frame", frame))
+
+    def _energies(self, u: np.ndarray, v: np.ndarray) -> dict[str, float]:
+        assert self.scene is not None
+        m = self.system.mass_host
+        stress = self.stress.at(u, self.system.lam, self.system.mu)
+        g = vector3("gravity", self.scene.gravity)
+        return {
+            "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
+            "elastic": float(stress.energy_density @ self.scene.body.cell_volumes),
+            "weight": float(-(m @ (u @ g))),
+        }
+
+    def _fail(self, sentence: str) -> None:
+        self.playing = False
+        self.held = None
+        self.connection.send(("failed", sentence))
+        self.connection.send(("state", "paused"))
+
+
+def three(values: np.ndarray) -> np.ndarray:
+    """Vectors (n, 2 or 3) as (n, 3)."""
+    out = np.zeros((len(values), 3))
+    out[:, : values.shape[1]] = values
+    return out
+
