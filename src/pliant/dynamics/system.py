@@ -28,6 +28,7 @@ from pliant.fem.wall_operator import WallOperator
 from pliant.linalg.blocks import BlockMatrix, add_scaled_rows, combine
 from pliant.linalg.multigrid import Multigrid
 from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Preconditioner, Tolerance
+from pliant.linalg.recent import RecentErrors
 
 T = TypeVar("T")
 
@@ -74,6 +75,7 @@ class System:
         self.set_material(scene.material)
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
+        self._recent = RecentErrors(self.node_count)
         self._steady_force: np.ndarray | None = None
         self._companions: dict[Any, Any] = {}
         self._b, self._w, self._x, self._scratch = (
@@ -117,6 +119,7 @@ class System:
 
     def initial_state(self) -> State:
         """Rest shape, with the scene's initial velocity and spin, in equilibrium acceleration."""
+        self._recent.forget()
         v = vector3("initial_velocity", self.scene.initial_velocity) + np.cross(
             vector3("initial_spin", self.scene.initial_spin), self.arms()
         )
@@ -263,8 +266,10 @@ class System:
         self.preconditioner.update(self.matrix)
         t2 = perf_counter()
         x = self._start_value(state)
+        self._recent.improve(self.matrix, b, x)
         solution = self.solver.solve(b, x, Tolerance(relative=self.scene.tolerance))
-        self.preconditioner.report(solution.iterations)
+        self._recent.remember(self.matrix, x, scheme.first_guess, state.fields())
+        self.preconditioner.report(solution)
         t3 = perf_counter()
         if not solution.outcome.ok and not self._acceptable(solution):
             raise SolverFailure(

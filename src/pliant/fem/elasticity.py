@@ -16,187 +16,31 @@ Cell kernels write to their own cell, node kernels gather: no atomics, the same 
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
-from dataclasses import dataclass
-
 import numpy as np
 import warp as wp
 
 from pliant.core.launch import launch, to_device, zeros
+from pliant.fem.assembly import assemble
 from pliant.fem.body import Body
-from pliant.fem.cells import GRID, gradient_products, mean_gradient
-from pliant.fem.frames import qr_rotation, qr_rotation_adjoint, qr_rotation_derivative
-from pliant.fem.polar import rotation, rotation_adjoint, rotation_derivative
-
-POLAR_FRAME = wp.constant(0)
-QR_FRAME = wp.constant(1)
-
-FRAMES = {"corotated": POLAR_FRAME, "corotated-qr": QR_FRAME}
-"""Models that take the cells' rotations out, and how: by the polar decomposition, or by the cheaper
-frame of Gram and Schmidt (seed 003, section 4.1.3), which favours the first axis."""
-
-HEAVY = 500
-"""Cells or nodes per thread from which these kernels are worth splitting (a microsecond each)."""
-
-
-@wp.struct
-class CellData:
-    """Device arrays of a body's cells and their material."""
-
-    kind: wp.int32
-    k: wp.int32
-    frame: wp.int32
-    centre_gradient: wp.vec3d
-    cells: wp.array2d(dtype=wp.int32)
-    row: wp.array(dtype=wp.int32)
-    table: wp.array2d(dtype=wp.float64)
-    positions: wp.array(dtype=wp.vec3d)
-    lam: wp.array(dtype=wp.float64)
-    mu: wp.array(dtype=wp.float64)
-    rotations: wp.array(dtype=wp.mat33d)
-    incident_start: wp.array(dtype=wp.int32)
-    incident: wp.array(dtype=wp.int32)
-
-
-@wp.func
-def deformation_gradient(d: CellData, c: int, u: wp.array(dtype=wp.vec3d)) -> wp.mat33d:
-    """F = I + sum_a u_a (x) grad N_a in the middle of the cell."""
-    F = wp.identity(n=3, dtype=wp.float64)
-    for a in range(d.k):
-        g = mean_gradient(d.kind, d.table, d.row[c], a, d.centre_gradient)
-        F += wp.outer(u[d.cells[c, a]], g)
-    return F
-
-
-@wp.func
-def _frame(d: CellData, F: wp.mat33d) -> wp.mat33d:
-    if d.frame == QR_FRAME:
-        return qr_rotation(F)
-    return rotation(F)
-
-
-@wp.func
-def _frame_derivative(d: CellData, R: wp.mat33d, F: wp.mat33d, dF: wp.mat33d) -> wp.mat33d:
-    if d.frame == QR_FRAME:
-        return qr_rotation_derivative(R, F, dF)
-    return rotation_derivative(R, F, dF)
-
-
-@wp.func
-def _frame_adjoint(d: CellData, R: wp.mat33d, F: wp.mat33d, R_bar: wp.mat33d) -> wp.mat33d:
-    if d.frame == QR_FRAME:
-        return qr_rotation_adjoint(R, F, R_bar)
-    return rotation_adjoint(R, F, R_bar)
+from pliant.fem.cell_data import (
+    FRAMES,
+    HEAVY,
+    CellData,
+    cell_data,
+    deformation_gradient,
+    frame,
+    frame_adjoint,
+    frame_derivative,
+    products,
+)
+from pliant.fem.cells import mean_gradient
+from pliant.fem.ghost_operator import GhostOperator
 
 
 @wp.kernel
 def _rotations(first: wp.int32, d: CellData, u: wp.array(dtype=wp.vec3d)):
     c = first + wp.tid()
-    d.rotations[c] = _frame(d, deformation_gradient(d, c, u))
-
-
-@wp.kernel
-def _assemble(
-    first: wp.int32,
-    d: CellData,
-    slot: wp.array2d(dtype=wp.uint8),
-    row_start: wp.array(dtype=wp.int32),
-    diagonal: wp.array(dtype=wp.int32),
-    mass: wp.array(dtype=wp.float64),
-    mass_factor: wp.float64,
-    stiffness_factor: wp.float64,
-    values: wp.array(dtype=wp.mat33d),
-):
-    i = first + wp.tid()
-    start = row_start[i]
-    for j in range(start, row_start[i + 1]):
-        values[j] = wp.mat33d()
-    unit = wp.identity(n=3, dtype=wp.float64)
-    for e in range(d.incident_start[i], d.incident_start[i + 1]):
-        c = d.incident[e] / d.k
-        a = d.incident[e] - c * d.k
-        lam = stiffness_factor * d.lam[c]
-        mu = stiffness_factor * d.mu[c]
-        R = d.rotations[c]
-        Rt = wp.transpose(R)
-        row = d.row[c]
-        for b in range(d.k):
-            G = gradient_products(d.kind, d.table, row, a, b)
-            T = R * G * Rt
-            block = lam * T + mu * (wp.transpose(T) + wp.trace(G) * unit)
-            j = start + int(slot[c, a * d.k + b])
-            values[j] = values[j] + block
-    values[diagonal[i]] = values[diagonal[i]] + (mass_factor * mass[i]) * unit
-
-
-@wp.func
-def _second_difference(
-    x: wp.array(dtype=wp.vec3d), i: int, minus: int, plus: int
-) -> wp.vec3d:
-    return x[plus] - wp.float64(2.0) * x[i] + x[minus]
-
-
-@wp.func
-def _node_modulus(d: CellData, i: int) -> wp.float64:
-    """Mean of lambda + 2 mu over the cells around the node: the scale of the ghost penalty."""
-    total = wp.float64(0.0)
-    for e in range(d.incident_start[i], d.incident_start[i + 1]):
-        c = d.incident[e] / d.k
-        total += d.lam[c] + wp.float64(2.0) * d.mu[c]
-    return total / wp.float64(d.incident_start[i + 1] - d.incident_start[i])
-
-
-@wp.kernel
-def _ghost_scale(
-    first: wp.int32,
-    d: CellData,
-    weight: wp.array(dtype=wp.vec3d),
-    scaled: wp.array(dtype=wp.vec3d),
-):
-    i = first + wp.tid()
-    scaled[i] = _node_modulus(d, i) * weight[i]
-
-
-@wp.func
-def _add_ghost_block(
-    values: wp.array(dtype=wp.mat33d),
-    slot: wp.array2d(dtype=wp.uint8),
-    start: int,
-    i: int,
-    place: int,
-    amount: wp.float64,
-):
-    j = start + int(slot[i, place])
-    values[j] = values[j] + amount * wp.identity(n=3, dtype=wp.float64)
-
-
-@wp.kernel
-def _assemble_ghost(
-    first: wp.int32,
-    factor: wp.float64,
-    scaled: wp.array(dtype=wp.vec3d),
-    neighbour: wp.array2d(dtype=wp.int32),
-    slot: wp.array2d(dtype=wp.uint8),
-    row_start: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
-):
-    i = first + wp.tid()
-    start = row_start[i]
-    for axis in range(3):
-        base = 5 * axis
-        w = factor * scaled[i][axis]
-        if w > wp.float64(0.0):  # i is the middle of the triple
-            _add_ghost_block(values, slot, start, i, base + 1, wp.float64(-2.0) * w)
-            _add_ghost_block(values, slot, start, i, base + 2, wp.float64(4.0) * w)
-            _add_ghost_block(values, slot, start, i, base + 3, wp.float64(-2.0) * w)
-        for side in range(2):  # i is an end of the triple around its neighbour m
-            m = neighbour[i, 2 * axis + side]
-            if m >= 0:
-                v = factor * scaled[m][axis]
-                if v > wp.float64(0.0):
-                    step = 2 * side - 1
-                    _add_ghost_block(values, slot, start, i, base + 2, v)
-                    _add_ghost_block(values, slot, start, i, base + 2 + step, wp.float64(-2.0) * v)
-                    _add_ghost_block(values, slot, start, i, base + 2 + 2 * step, v)
+    d.rotations[c] = frame(d, deformation_gradient(d, c, u))
 
 
 @wp.func
@@ -230,7 +74,7 @@ def _cell_forces(
     for a in range(d.k):
         g = wp.vec3d()
         for b in range(d.k):
-            G = gradient_products(d.kind, d.table, d.row[c], a, b)
+            G = products(d, d.row[c], a, b)
             g += _lame_product(G, _local(d, c, b, R, w, s), d.lam[c], d.mu[c])
         out[c, a] = R * g
 
@@ -256,12 +100,12 @@ def _cell_forces_tangent(
     if corotated == 1:
         F = deformation_gradient(d, c, turned)
         dF = deformation_gradient(d, c, d_turned) - wp.identity(n=3, dtype=wp.float64)
-        dR = _frame_derivative(d, R, F, dF)
+        dR = frame_derivative(d, R, F, dF)
     for a in range(d.k):
         g = wp.vec3d()
         dg = wp.vec3d()
         for b in range(d.k):
-            G = gradient_products(d.kind, d.table, d.row[c], a, b)
+            G = products(d, d.row[c], a, b)
             X = d.positions[d.cells[c, b]] - d.positions[d.cells[c, 0]]
             q = w[d.cells[c, b]] + s * X
             y = q * R - s * X
@@ -298,7 +142,7 @@ def _cell_forces_adjoint(
         g = wp.vec3d()  # g_b, by symmetry of K the same pair of nodes serves z_b
         z = wp.vec3d()
         for a in range(d.k):
-            G = gradient_products(d.kind, d.table, d.row[c], b, a)
+            G = products(d, d.row[c], b, a)
             Xa = d.positions[d.cells[c, a]] - d.positions[d.cells[c, 0]]
             ya = (w[d.cells[c, a]] + s * Xa) * R - s * Xa
             ga = f_bar[d.cells[c, a]] * R
@@ -312,7 +156,7 @@ def _cell_forces_adjoint(
     mu_bar[c] = mu_bar[c] + mu_sum
     if corotated == 1:
         F = deformation_gradient(d, c, turned)
-        F_bar = _frame_adjoint(d, R, F, R_bar)
+        F_bar = frame_adjoint(d, R, F, R_bar)
         for a in range(d.k):
             g_a = mean_gradient(d.kind, d.table, d.row[c], a, d.centre_gradient)
             turned_bar[c, a] = F_bar * g_a
@@ -323,7 +167,7 @@ def _gradient_integral(d: CellData, c: int, a: int) -> wp.vec3d:
     """Integral of grad N_a over the filled part: G_ab summed over b against a linear field."""
     total = wp.vec3d()
     for b in range(d.k):
-        G = gradient_products(d.kind, d.table, d.row[c], a, b)
+        G = products(d, d.row[c], a, b)
         X = d.positions[d.cells[c, b]] - d.positions[d.cells[c, 0]]
         total += wp.vec3d(G[0, 0] * X[0], G[1, 0] * X[0], G[2, 0] * X[0])
     return total
@@ -404,110 +248,15 @@ def _gather(
     out[i] = out[i] + factor * total
 
 
-@wp.func
-def _ghost_force(
-    scaled: wp.array(dtype=wp.vec3d),
-    neighbour: wp.array2d(dtype=wp.int32),
-    w: wp.array(dtype=wp.vec3d),
-    i: int,
-) -> wp.vec3d:
-    total = wp.vec3d()
-    for axis in range(3):
-        v = scaled[i][axis]
-        if v != wp.float64(0.0):
-            minus = neighbour[i, 2 * axis]
-            plus = neighbour[i, 2 * axis + 1]
-            total -= (wp.float64(2.0) * v) * _second_difference(w, i, minus, plus)
-        for side in range(2):
-            m = neighbour[i, 2 * axis + side]
-            if m >= 0:
-                v = scaled[m][axis]
-                if v != wp.float64(0.0):
-                    minus = neighbour[m, 2 * axis]
-                    plus = neighbour[m, 2 * axis + 1]
-                    total += v * _second_difference(w, m, minus, plus)
-    return total
-
-
-@wp.kernel
-def _ghost_forces(
-    first: wp.int32,
-    scaled: wp.array(dtype=wp.vec3d),
-    neighbour: wp.array2d(dtype=wp.int32),
-    w: wp.array(dtype=wp.vec3d),
-    factor: wp.float64,
-    out: wp.array(dtype=wp.vec3d),
-):
-    i = first + wp.tid()
-    out[i] = out[i] + factor * _ghost_force(scaled, neighbour, w, i)
-
-
-@wp.kernel
-def _ghost_adjoint(
-    first: wp.int32,
-    d: CellData,
-    weight: wp.array(dtype=wp.vec3d),
-    neighbour: wp.array2d(dtype=wp.int32),
-    w: wp.array(dtype=wp.vec3d),
-    f_bar: wp.array(dtype=wp.vec3d),
-    lam_bar: wp.array(dtype=wp.float64),
-    mu_bar: wp.array(dtype=wp.float64),
-):
-    """Moduli's share of the ghost force: node energies handed to the cells around the node."""
-    c = first + wp.tid()
-    total = wp.float64(0.0)
-    for a in range(d.k):
-        i = d.cells[c, a]
-        for axis in range(3):
-            v = weight[i][axis]
-            if v > wp.float64(0.0):
-                minus = neighbour[i, 2 * axis]
-                plus = neighbour[i, 2 * axis + 1]
-                product = wp.dot(
-                    _second_difference(w, i, minus, plus),
-                    _second_difference(f_bar, i, minus, plus),
-                )
-                total += v * product / wp.float64(d.incident_start[i + 1] - d.incident_start[i])
-    lam_bar[c] = lam_bar[c] + total
-    mu_bar[c] = mu_bar[c] + wp.float64(2.0) * total
-
-
-@dataclass(frozen=True)
-class _Ghost:
-    weight: wp.array
-    neighbour: wp.array
-    slot: wp.array
-    scaled: wp.array
-
-
 class Elasticity:
     """A body's elastic operator on the device. Fields are wp.array(dtype=vec3d), one per node."""
 
     def __init__(self, body: Body, *, model: str = "corotated"):
         self.body = body
         self.corotated = model in FRAMES
-        n, m, k = len(body.nodes), len(body.cells), body.cells.shape[1]
-        self.node_count, self.cell_count = n, m
-        positions = np.zeros((n, 3))
-        positions[:, : body.dim] = body.nodes
-        data = CellData()
-        data.kind = body.kind
-        data.k = k
-        data.frame = FRAMES.get(model, POLAR_FRAME)
-        centre = np.zeros(3)
-        if body.kind == GRID:
-            centre[: body.dim] = 1.0 / (2 ** (body.dim - 1) * body.spacing)
-        data.centre_gradient = wp.vec3d(*centre)
-        data.cells = to_device(body.cells, wp.int32)
-        data.row = to_device(body.geometry_row, wp.int32)
-        data.table = to_device(body.geometry_table, wp.float64)
-        data.positions = to_device(positions, wp.vec3d)
-        data.lam = zeros(m, wp.float64)
-        data.mu = zeros(m, wp.float64)
-        data.rotations = to_device(np.broadcast_to(np.eye(3), (m, 3, 3)), wp.mat33d)
-        data.incident_start = to_device(body.pattern.incident_start, wp.int32)
-        data.incident = to_device(body.pattern.incident, wp.int32)
-        self.data = data
+        m, k = len(body.cells), body.cells.shape[1]
+        self.node_count, self.cell_count = len(body.nodes), m
+        self.data = data = cell_data(body, model=model)
         self._slot = to_device(body.pattern.slot, wp.uint8)
         rows = len(body.geometry_table)
         example = np.zeros(rows, np.int32)  # any cell with that row
@@ -519,24 +268,15 @@ class Elasticity:
             [data, to_device(example, wp.int32), self._gradient_integrals],
         )
         self._per_cell: dict[int, wp.array] = {}
-        self._product = zeros(n, wp.vec3d)
-        self._ghost: _Ghost | None = None
-        if body.ghost is not None:
-            self._ghost = _Ghost(
-                to_device(body.ghost.weight, wp.vec3d),
-                to_device(body.ghost.neighbour, wp.int32),
-                to_device(body.ghost.slot, wp.uint8),
-                zeros(n, wp.vec3d),
-            )
+        self._product = zeros(self.node_count, wp.vec3d)
+        self._ghost = None if body.ghost is None else GhostOperator(body.ghost, data)
 
     def set_material(self, lam: np.ndarray, mu: np.ndarray) -> None:
         """Lame coefficients of every cell [Pa]."""
         self.data.lam.assign(np.ascontiguousarray(lam, float))
         self.data.mu.assign(np.ascontiguousarray(mu, float))
         if self._ghost is not None:
-            launch(
-                _ghost_scale, self.node_count, [self.data, self._ghost.weight, self._ghost.scaled]
-            )
+            self._ghost.set_material()
 
     def rotate(self, u: wp.array) -> None:
         """Take the cells' rotations from the displacement u (identity in the linear model)."""
@@ -547,22 +287,10 @@ class Elasticity:
         self, matrix, mass: wp.array, *, mass_factor: float, stiffness_factor: float
     ) -> None:
         """matrix := mass_factor M + stiffness_factor K, at the current rotations."""
-        launch(
-            _assemble,
-            self.node_count,
-            [
-                self.data, self._slot, matrix.row_start, matrix.diagonal, mass,
-                mass_factor, stiffness_factor, matrix.values,
-            ],
-            grain=HEAVY,
-        )  # fmt: skip
+        factors = {"mass_factor": mass_factor, "stiffness_factor": stiffness_factor}
+        assemble(self.data, self._slot, matrix, mass, **factors)
         if self._ghost is not None and stiffness_factor != 0.0:
-            g = self._ghost
-            launch(
-                _assemble_ghost,
-                self.node_count,
-                [stiffness_factor, g.scaled, g.neighbour, g.slot, matrix.row_start, matrix.values],
-            )
+            self._ghost.assemble(matrix, stiffness_factor)
 
     def add_force(self, w: wp.array, s: float, out: wp.array, *, factor: float = 1.0) -> None:
         """out += factor * f(w, s), at the current rotations."""
@@ -570,8 +298,7 @@ class Elasticity:
         launch(_cell_forces, self.cell_count, [self.data, w, s, cells], grain=HEAVY)
         launch(_gather, self.node_count, [self.data, cells, factor, out])
         if self._ghost is not None:
-            g = self._ghost
-            launch(_ghost_forces, self.node_count, [g.scaled, g.neighbour, w, factor, out])
+            self._ghost.add_force(w, out, factor=factor)
 
     def add_force_by_matrix(
         self, matrix, mass: wp.array, w: wp.array, s: float, out: wp.array, scratch: wp.array,
@@ -611,15 +338,8 @@ class Elasticity:
         )
         launch(_gather, self.node_count, [self.data, cells, factor, out])
         if self._ghost is not None:
-            g = self._ghost
-            launch(_ghost_forces, self.node_count, [g.scaled, g.neighbour, d_w, factor, out])
-            change = zeros(self.node_count, wp.vec3d)
-            probe = CellData()
-            for name in ("k", "incident_start", "incident"):
-                setattr(probe, name, getattr(self.data, name))
-            probe.lam, probe.mu = d_lam, d_mu
-            launch(_ghost_scale, self.node_count, [probe, g.weight, change])
-            launch(_ghost_forces, self.node_count, [change, g.neighbour, w, factor, out])
+            self._ghost.add_force(d_w, out, factor=factor)
+            self._ghost.add_force_by_moduli(w, d_lam, d_mu, out, factor=factor)
 
     def add_force_adjoint(
         self, w, s, turned, f_bar, lam_bar, mu_bar, turned_bar: wp.array, w_bar: wp.array
@@ -636,13 +356,8 @@ class Elasticity:
         if self.corotated:
             launch(_gather, self.node_count, [self.data, cells, 1.0, turned_bar])
         if self._ghost is not None:
-            g = self._ghost
-            launch(_ghost_forces, self.node_count, [g.scaled, g.neighbour, f_bar, 1.0, w_bar])
-            launch(
-                _ghost_adjoint,
-                self.cell_count,
-                [self.data, g.weight, g.neighbour, w, f_bar, lam_bar, mu_bar],
-            )
+            self._ghost.add_force(f_bar, w_bar)
+            self._ghost.add_moduli_adjoint(w, f_bar, lam_bar, mu_bar)
 
     def _scratch(self, number: int = 0) -> wp.array:
         if number not in self._per_cell:

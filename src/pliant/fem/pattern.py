@@ -46,10 +46,10 @@ def general_pattern(
     unique = np.unique(every)
     row_start = np.searchsorted(unique, np.arange(node_count + 1, dtype=np.int64) * node_count)
     slot = np.searchsorted(unique, keys) - row_start[rows]
-    if len(slot) and slot.max() > 255:
+    if len(slot) and slot.max() > 254:
         worst = int(rows[slot.argmax()])
         raise BadInput(
-            f"Node {worst} touches more than 255 others; remesh so that fewer cells meet there."
+            f"Node {worst} touches more than 254 others; remesh so that fewer cells meet there."
         )
     start, incident = incident_cells(cells, node_count)
     return Pattern(

@@ -22,6 +22,13 @@ CHUNK_GRAIN = 24
 """Chunks per thread from which vector kernels are split (about 6,000 nodes, 0.3 ms of products)."""
 
 
+NO_TWIN = wp.constant(255)
+"""Mark of a block whose mirror image has no room in the pattern: both are zero."""
+
+MIRROR_GRAIN = 3000
+"""Rows per thread from which mirroring is split (a tenth of a microsecond each)."""
+
+
 @wp.kernel
 def _multiply(
     first: wp.int32,
@@ -155,6 +162,48 @@ def _invert_diagonal(
     inverse[i] = inverse_of_free_part(values[diagonal[i]], free[i])
 
 
+@wp.kernel
+def _find_twins(
+    first: wp.int32,
+    row_start: wp.array(dtype=wp.int32),
+    columns: wp.array(dtype=wp.int32),
+    diagonal: wp.array(dtype=wp.int32),
+    twin: wp.array(dtype=wp.uint8),
+):
+    """twin[e] = place in row j of column i, for the blocks (i, j) left of the diagonal."""
+    i = first + wp.tid()
+    for e in range(row_start[i], diagonal[i]):
+        j = columns[e]
+        low = diagonal[j]
+        high = row_start[j + 1]
+        while high - low > 1:
+            middle = (low + high) / 2
+            if columns[middle] <= i:
+                low = middle
+            else:
+                high = middle
+        twin[e] = wp.uint8(low - row_start[j])
+        if columns[low] != i:
+            twin[e] = wp.uint8(NO_TWIN)
+
+
+@wp.kernel
+def _mirror(
+    first: wp.int32,
+    row_start: wp.array(dtype=wp.int32),
+    columns: wp.array(dtype=wp.int32),
+    diagonal: wp.array(dtype=wp.int32),
+    twin: wp.array(dtype=wp.uint8),
+    values: wp.array(dtype=wp.mat33d),
+):
+    i = first + wp.tid()
+    for e in range(row_start[i], diagonal[i]):
+        if twin[e] == wp.uint8(NO_TWIN):
+            values[e] = wp.mat33d()
+        else:
+            values[e] = wp.transpose(values[row_start[columns[e]] + int(twin[e])])
+
+
 def chunks(n: int) -> int:
     """Number of chunks that n nodes make."""
     return (n + CHUNK - 1) // CHUNK
@@ -199,6 +248,14 @@ class BlockMatrix:
         self.free = to_device(free, wp.vec3d)
         self.partial = zeros(chunks(n), wp.float64)
         self._multiply: dict[tuple, Recorded] = {}
+        self._twin = zeros(len(pattern.columns), wp.uint8)
+        rows = [self.row_start, self.columns, self.diagonal, self._twin]
+        launch(_find_twins, n, rows)
+        self._mirror = Recorded(_mirror, n, [*rows, self.values], grain=MIRROR_GRAIN)
+
+    def mirror(self) -> None:
+        """Make it symmetric: blocks left of the diagonal from those right of it."""
+        self._mirror.run()
 
     def multiply(self, x: wp.array, y: wp.array, *, masked: bool = True) -> float:
         """y = P A x (P = identity if not masked); returns x . y."""

@@ -11,6 +11,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import Recorded, device, to_device, zeros
+from pliant.core.solution import Solution
 from pliant.fem.body import Body
 from pliant.linalg.blocks import BlockMatrix
 from pliant.linalg.galerkin import DeviceInterpolation, GalerkinProduct
@@ -25,10 +26,8 @@ from pliant.linalg.smoother import (
     to_single,
 )
 
-ALLOWED_MORE = 2
-"""Iterations a solve may need beyond the first one after a refresh before the hierarchy is
-recomputed. A refresh costs about as much as three iterations, so 2 pays for itself on the second
-step."""
+REFRESH_COST = 3.0
+"""What a refresh costs, in iterations: the hierarchy is recomputed when ageing has cost as much."""
 
 LARGE_LEVEL = 4_000
 """Nodes from which a level's sweeps are worth two threads: half a sweep over 4,000 rows takes
@@ -97,7 +96,8 @@ class Multigrid:
         self.restrict = [DeviceInterpolation(level.restrict) for level in self._levels]
         self._matrix: BlockMatrix | None = None
         self._stale = True
-        self._standard: int | None = None
+        self._standard: float | None = None
+        self._lost = 0.0
         self.refreshes = 0
 
     def _bind(self, matrix: BlockMatrix) -> None:
@@ -134,9 +134,10 @@ class Multigrid:
     def update(self, matrix: BlockMatrix, *, fresh: bool = False) -> None:
         """Called when the matrix has changed; recomputes the hierarchy only if it pays, or fresh.
 
-        The rule: the first solve after a refresh sets the standard; the hierarchy is kept until a
-        solve reports more than ALLOWED_MORE iterations above it. The iteration's stopping rule
-        uses the true matrix, so the answer depends on this within its tolerance only.
+        The rule: the first solve after a refresh sets the standard, digits gained an iteration.
+        Later solves lose the iterations they need beyond it; when the losses add up to the cost of
+        a refresh, the next matrix gets one. The iteration's stopping rule uses the true matrix, so
+        the answer depends on this within its tolerance only.
         """
         if fresh or self._stale or self._matrix is not matrix:
             self.refresh(matrix)
@@ -146,12 +147,16 @@ class Multigrid:
         """The matrix the levels were last computed from."""
         return self._matrix
 
-    def report(self, iterations: int) -> None:
-        """Tell how many iterations a solve took (see `update`)."""
+    def report(self, solution: Solution) -> None:
+        """Tell how a solve went (see `update`)."""
+        if solution.iterations == 0 or solution.residual == 0.0:
+            return
+        gained = np.log10(solution.history[0] / solution.residual)
         if self._standard is None:
-            self._standard = iterations
-        elif iterations > self._standard + ALLOWED_MORE:
-            self._stale = True
+            self._standard = gained / solution.iterations
+        elif self._standard > 0.0:
+            self._lost += max(0.0, solution.iterations - gained / self._standard)
+        self._stale = not self._lost < REFRESH_COST
 
     def refresh(self, matrix: BlockMatrix) -> None:
         """Recompute every level from the matrix."""
@@ -163,8 +168,7 @@ class Multigrid:
             product.run()
             diagonal.run()
         self._invert_coarsest()
-        self._stale = False
-        self._standard = None
+        self._stale, self._standard, self._lost = False, None, 0.0
         self.refreshes += 1
 
     def _invert_coarsest(self) -> None:
@@ -209,9 +213,10 @@ def _diagonal(level: Level) -> np.ndarray:
 class Cycle:
     """The cycle for `width` right-hand sides: z from b, both in single precision.
 
-    Two sweeps before and after each coarse correction; problems from level 2 on are solved by two
-    cycles instead of one (a W-cycle below level 1). The coarse levels of a slender body are too
-    stiff in bending for one to do, and all of them together are a seventh of the work.
+    One sweep before and after each coarse correction (two need a third fewer iterations and half as
+    much time again); problems from level 2 on are solved by two cycles instead of one (a W-cycle
+    below level 1). The coarse levels of a slender body are too stiff in bending for one to do, and
+    all of them together are a seventh of the work.
     """
 
     def __init__(self, multigrid: Multigrid, width: int):
@@ -240,9 +245,6 @@ class Cycle:
             return x
         add(g.sweep(K.forward, [g.rows, b, x]))
         add(g.sweep(K.residual, [g.rows, x, r]))
-        add(g.sweep(K.forward, [g.rows, r, d]))
-        add(g.sweep(K.residual, [g.rows, d, r]))
-        add(Recorded(K.add, g.node_count, [d, x]))
         coarse_b, count = self._b[k + 1], m.grids[k + 1].node_count
         grain = SHORT_GRAIN // 8
         add(Recorded(K.restrict, count, [*m.restrict[k].arrays, r, coarse_b], grain=grain))
@@ -254,10 +256,9 @@ class Cycle:
             coarse = total
         arguments = [*m.prolong[k].arrays, g.free, coarse, x]
         add(Recorded(K.prolong, g.node_count, arguments, grain=SHORT_GRAIN))
-        for before, after in ((x, r), (r, x)):
-            add(g.sweep(K.lower_residual, [g.rows, b, before, d]))
-            add(g.sweep(K.backward, [g.rows, d, before, after]))
-        return x
+        add(g.sweep(K.lower_residual, [g.rows, b, x, d]))
+        add(g.sweep(K.backward, [g.rows, d, x, r]))
+        return r
 
     def run(self) -> None:
         """z = the cycle applied to b."""

@@ -45,8 +45,8 @@ class Preconditioner(Protocol):
         """z = approximately A^{-1} r, with held components zero."""
         ...
 
-    def report(self, iterations: int) -> None:
-        """Told what a solve took; may decide when to recompute itself."""
+    def report(self, solution: Solution) -> None:
+        """Told how a solve went; may decide when to recompute itself."""
         ...
 
 
@@ -75,7 +75,7 @@ class BlockJacobi:
         """z = D^{-1} r."""
         launch(_block_multiply, r.shape[0], [self._inverse, r, z])
 
-    def report(self, iterations: int) -> None:
+    def report(self, solution: Solution) -> None:
         """Nothing to decide: the blocks are inverted anew for every matrix."""
 
 

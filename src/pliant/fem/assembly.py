@@ -1,0 +1,73 @@
+"""The matrix of a body: rotated stiffness blocks gathered row by row, half of them mirrored.
+
+The block of nodes i and j is R (lambda G + mu G^T) R^T + mu tr(G) I summed over their common cells.
+The matrix is symmetric: only the blocks on and right of the diagonal are computed, the others are
+their mirror images.
+"""
+
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
+import warp as wp
+
+from pliant.core.launch import launch
+from pliant.fem.cell_data import HEAVY, CellData, products
+from pliant.fem.cells import GRID
+
+
+@wp.kernel
+def _assemble(
+    first: wp.int32,
+    d: CellData,
+    slot: wp.array2d(dtype=wp.uint8),
+    row_start: wp.array(dtype=wp.int32),
+    diagonal: wp.array(dtype=wp.int32),
+    mass: wp.array(dtype=wp.float64),
+    mass_factor: wp.float64,
+    stiffness_factor: wp.float64,
+    values: wp.array(dtype=wp.mat33d),
+):
+    """Blocks on and right of the diagonal."""
+    i = first + wp.tid()
+    start = row_start[i]
+    for j in range(diagonal[i], row_start[i + 1]):
+        values[j] = wp.mat33d()
+    k = d.k
+    unit = wp.identity(n=3, dtype=wp.float64)
+    for e in range(d.incident_start[i], d.incident_start[i + 1]):
+        c = d.incident[e] / k
+        a = d.incident[e] - c * k
+        lam = stiffness_factor * d.lam[c]
+        mu = stiffness_factor * d.mu[c]
+        R = d.rotations[c]
+        Rt = wp.transpose(R)
+        row = d.row[c]
+        low = 0
+        if d.kind == GRID:
+            low = a  # the corners of a grid cell are in ascending order
+        for b in range(low, k):
+            if d.kind == GRID or d.cells[c, b] >= i:
+                G = products(d, row, a, b)
+                H = lam * G + mu * wp.transpose(G)
+                j = start + int(slot[c, a * k + b])
+                values[j] = values[j] + R * H * Rt + (mu * wp.trace(G)) * unit
+    values[diagonal[i]] = values[diagonal[i]] + (mass_factor * mass[i]) * unit
+
+
+def assemble(
+    data: CellData,
+    slot: wp.array,
+    matrix,
+    mass: wp.array,
+    *,
+    mass_factor: float,
+    stiffness_factor: float,
+) -> None:
+    """matrix := mass_factor M + stiffness_factor K at the rotations in `data`."""
+    n = matrix.node_count
+    rows = [matrix.row_start, matrix.diagonal]
+    factors = [mass_factor, stiffness_factor]
+    launch(_assemble, n, [data, slot, *rows, mass, *factors, matrix.values], grain=HEAVY)
+    matrix.mirror()
