@@ -178,6 +178,11 @@ def to_device(array: np.ndarray, dtype: Any) -> wp.array:
     return wp.array(np.ascontiguousarray(array), dtype=dtype, device=_device, copy=True)
 
 
+def share(array: np.ndarray, dtype: Any) -> wp.array:
+    """A NumPy array nobody changes, on the current device: on the CPU the same memory, no copy."""
+    return wp.array(np.ascontiguousarray(array), dtype=dtype, device=_device, copy=_device != "cpu")
+
+
 def zeros(shape: int | tuple[int, ...], dtype: Any) -> wp.array:
     """Zeros on the current device."""
     return wp.zeros(shape, dtype=dtype, device=_device)

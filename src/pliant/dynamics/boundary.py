@@ -23,19 +23,19 @@ class HeldNodes:
 
 @dataclass(frozen=True)
 class Boundary:
-    """free: (nodes, 3) of 1 or 0. walls: weak walls, with the points of each held region."""
+    """free: (nodes, 3) of 1 or 0. walls: weak walls; wall_parts: the quadrature points of each."""
 
     scene: Scene
     free: np.ndarray
     held: list[HeldNodes]
     walls: Walls | None
-    wall_pieces: list[tuple[Fixed, FacetPoints]]
+    wall_parts: list[tuple[Fixed, slice]]
     loads: list[tuple[Load, np.ndarray]]
 
     @property
     def changes(self) -> bool:
         """True if loads or walls depend on time."""
-        moving_walls = any(f.moves for f, _ in self.wall_pieces)
+        moving_walls = any(f.moves for f, _ in self.wall_parts)
         moving_loads = any(
             load.history is not None or (isinstance(load, BodyForce) and callable(load.force))
             for load, _ in self.loads
@@ -52,7 +52,9 @@ class Boundary:
 
     def given_on_walls(self, t: float) -> np.ndarray:
         """Given displacement (q, 3) at the walls' quadrature points."""
-        return np.concatenate([f.at(p.position, t) for f, p in self.wall_pieces])
+        assert self.walls is not None
+        position = self.walls.points.position
+        return np.concatenate([f.at(position[part], t) for f, part in self.wall_parts])
 
     def wall_forces(self, lam: np.ndarray, mu: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Nodal forces (nodes, 3) of a given wall displacement (q, 3)."""
@@ -109,10 +111,12 @@ def build_boundary(scene: Scene) -> Boundary:
     if pieces:
         mask = np.array([1.0] * body.dim + [0.0] * (3 - body.dim))
         walls = build_walls(body, [(p, f.mask() * mask) for f, p in pieces])
+    ends = np.cumsum([0, *(len(p.cell) for _, p in pieces)])
+    parts = [(f, slice(ends[k], ends[k + 1])) for k, (f, _) in enumerate(pieces)]
     loads = [
         (load, _spread(load, number, body, points)) for number, load in enumerate(scene.loads)
     ]
-    return Boundary(scene, free, held, walls, pieces, loads)
+    return Boundary(scene, free, held, walls, parts, loads)
 
 
 def _touches_nothing(kind: str, number: int) -> str:

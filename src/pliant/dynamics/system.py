@@ -129,6 +129,7 @@ class System:
             to_device(u, wp.vec3d), to_device(v, wp.vec3d), zeros(self.node_count, wp.vec3d)
         )
         self._set_initial_acceleration(state)
+        self.elasticity.release()
         return state
 
     def _set_initial_acceleration(self, state: State) -> None:

@@ -8,7 +8,7 @@
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import to_device, zeros
+from pliant.core.launch import share, to_device, zeros
 from pliant.fem.body import Body
 from pliant.fem.cells import GRID, gradient_product_blocks, gradient_products, mean_gradient
 from pliant.fem.frames import qr_rotation, qr_rotation_adjoint, qr_rotation_derivative
@@ -107,15 +107,15 @@ def cell_data(body: Body, *, model: str) -> CellData:
     data.k = k
     data.frame = FRAMES.get(model, POLAR_FRAME)
     data.centre_gradient = wp.vec3d(*centre)
-    data.cells = to_device(body.cells, wp.int32)
-    data.row = to_device(body.geometry_row, wp.int32)
-    data.table = to_device(body.geometry_table, wp.float64)
+    data.cells = share(body.cells, wp.int32)
+    data.row = share(body.geometry_row, wp.int32)
+    data.table = share(body.geometry_table, wp.float64)
     data.positions = to_device(positions, wp.vec3d)
     data.lam = zeros(m, wp.float64)
     data.mu = zeros(m, wp.float64)
     data.rotations = to_device(np.broadcast_to(np.eye(3), (m, 3, 3)), wp.mat33d)
-    data.incident_start = to_device(body.pattern.incident_start, wp.int32)
-    data.incident = to_device(body.pattern.incident, wp.int32)
+    data.incident_start = share(body.pattern.incident_start, wp.int32)
+    data.incident = share(body.pattern.incident, wp.int32)
     data.shared_row = common
     data.shared = to_device(blocks.reshape(k * k, 3, 3), wp.mat33d)
     return data

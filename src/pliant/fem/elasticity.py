@@ -19,7 +19,7 @@ Cell kernels write to their own cell, node kernels gather: no atomics, the same 
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import launch, to_device, zeros
+from pliant.core.launch import launch, share, to_device, zeros
 from pliant.fem.assembly import assemble
 from pliant.fem.body import Body
 from pliant.fem.cell_data import (
@@ -257,7 +257,7 @@ class Elasticity:
         m, k = len(body.cells), body.cells.shape[1]
         self.node_count, self.cell_count = len(body.nodes), m
         self.data = data = cell_data(body, model=model)
-        self._slot = to_device(body.pattern.slot, wp.uint8)
+        self._slot = share(body.pattern.slot, wp.uint8)
         rows = len(body.geometry_table)
         example = np.zeros(rows, np.int32)  # any cell with that row
         example[body.geometry_row] = np.arange(m)
@@ -358,6 +358,10 @@ class Elasticity:
         if self._ghost is not None:
             self._ghost.add_force(f_bar, w_bar)
             self._ghost.add_moduli_adjoint(w, f_bar, lam_bar, mu_bar)
+
+    def release(self) -> None:
+        """Give back the scratch memory of `add_force` and its derivatives; they take it anew."""
+        self._per_cell.clear()
 
     def _scratch(self, number: int = 0) -> wp.array:
         if number not in self._per_cell:

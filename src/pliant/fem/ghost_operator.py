@@ -11,7 +11,7 @@ rigid motion and needs no rotations.
 
 import warp as wp
 
-from pliant.core.launch import launch, to_device, zeros
+from pliant.core.launch import launch, share, zeros
 from pliant.fem.cell_data import CellData
 from pliant.fem.ghost import GhostPenalty
 
@@ -161,9 +161,9 @@ class GhostOperator:
     def __init__(self, ghost: GhostPenalty, data: CellData):
         self._data = data
         self._count, self._cells = len(ghost.weight), data.cells.shape[0]
-        self._weight = to_device(ghost.weight, wp.vec3d)
-        self._neighbour = to_device(ghost.neighbour, wp.int32)
-        self._slot = to_device(ghost.slot, wp.uint8)
+        self._weight = share(ghost.weight, wp.vec3d)
+        self._neighbour = share(ghost.neighbour, wp.int32)
+        self._slot = share(ghost.slot, wp.uint8)
         self._scaled = zeros(self._count, wp.vec3d)
 
     def set_material(self) -> None:

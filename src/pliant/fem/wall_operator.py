@@ -8,7 +8,7 @@
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import launch, to_device, zeros
+from pliant.core.launch import launch, share, to_device, zeros
 from pliant.fem.walls import Walls
 
 
@@ -76,7 +76,7 @@ class WallOperator:
         self._incident = to_device(order, wp.int32)
         self._cell = to_device(walls.cell, wp.int32)
         self._corners = to_device(cells, wp.int32)
-        self._slot = to_device(walls.body.pattern.slot, wp.uint8)
+        self._slot = share(walls.body.pattern.slot, wp.uint8)
         self._blocks = zeros((len(walls.cell), self._k**2), wp.mat33d)
 
     def set_material(self, lam: np.ndarray, mu: np.ndarray) -> None:

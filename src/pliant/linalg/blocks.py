@@ -12,7 +12,7 @@ depend on the number of threads.
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import Recorded, device, launch, to_device, zeros
+from pliant.core.launch import Recorded, device, launch, share, to_device, zeros
 from pliant.fem.pattern import Pattern
 
 CHUNK = 256
@@ -36,19 +36,21 @@ def _multiply(
     columns: wp.array(dtype=wp.int32),
     values: wp.array(dtype=wp.mat33d),
     free: wp.array(dtype=wp.vec3d),
+    masked: wp.int32,
     x: wp.array(dtype=wp.vec3d),
     y: wp.array(dtype=wp.vec3d),
     n: wp.int32,
     partial: wp.array(dtype=wp.float64),
 ):
-    """y = P A x, partial = x . y; P keeps the free components."""
+    """y = P A x, partial = x . y; P keeps the free components if masked, else all."""
     chunk = first + wp.tid()
     total = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
         s = wp.vec3d()
         for j in range(row_start[i], row_start[i + 1]):
             s += values[j] * x[columns[j]]
-        s = wp.cw_mul(free[i], s)
+        if masked == 1:
+            s = wp.cw_mul(free[i], s)
         y[i] = s
         total += wp.dot(x[i], s)
     partial[chunk] = total
@@ -241,13 +243,14 @@ class BlockMatrix:
         """free: (nodes, 3) of 1 (free) or 0 (held)."""
         n = len(pattern.row_start) - 1
         self.node_count = n
-        self.row_start = to_device(pattern.row_start, wp.int32)
-        self.columns = to_device(pattern.columns, wp.int32)
+        self.row_start = share(pattern.row_start, wp.int32)
+        self.columns = share(pattern.columns, wp.int32)
         self.values = zeros(len(pattern.columns), wp.mat33d)
         self.diagonal = to_device(diagonal_places(pattern), wp.int32)
         self.free = to_device(free, wp.vec3d)
         self.partial = zeros(chunks(n), wp.float64)
         self._multiply: dict[tuple, Recorded] = {}
+        self._keep: list[wp.array] = []
         self._twin = zeros(len(pattern.columns), wp.uint8)
         rows = [self.row_start, self.columns, self.diagonal, self._twin]
         launch(_find_twins, n, rows)
@@ -262,15 +265,11 @@ class BlockMatrix:
         key = (x.ptr, y.ptr, masked)
         if key not in self._multiply:
             n = self.node_count
-            free = self.free if masked else self._all_free()
+            rows = [self.row_start, self.columns, self.values, self.free, int(masked)]
             self._multiply[key] = Recorded(
-                _multiply,
-                chunks(n),
-                [self.row_start, self.columns, self.values, free, x, y, n, self.partial],
-                grain=CHUNK_GRAIN,
+                _multiply, chunks(n), [*rows, x, y, n, self.partial], grain=CHUNK_GRAIN
             )
-            self._keep = getattr(self, "_keep", [])
-            self._keep += [x, y, free]  # recorded launches hold addresses, not references
+            self._keep += [x, y]  # recorded launches hold addresses, not references
         self._multiply[key].run()
         return float(self.partial.numpy().sum())
 
@@ -306,9 +305,6 @@ class BlockMatrix:
             P = sparse.diags(self.free.numpy().reshape(-1))
             matrix = P @ matrix @ P
         return matrix
-
-    def _all_free(self) -> wp.array:
-        return to_device(np.ones((self.node_count, 3)), wp.vec3d)
 
 
 def diagonal_places(pattern: Pattern) -> np.ndarray:
