@@ -23,6 +23,7 @@ from pliant.inverse.losses import Loss
 from pliant.inverse.pullback import pull_back_residuals
 from pliant.observe.observations import Observations
 from pliant.observe.raycast import SurfaceQueries
+from pliant.observe.rounding import bulge_of
 
 Pair = tuple[np.ndarray, np.ndarray]
 """Displacement and velocity of the nodes, (nodes, 3) each; or their tangents or duals."""
@@ -71,11 +72,12 @@ class SurfaceMeasure:
             raise BadInput("The depth cost needs the pixel of every point: use cost='foot'.")
         self._body, self._seen = scene.body, seen
         self._surface = surface = scene.body.surface
-        self._queries = SurfaceQueries(surface.positions(scene.body.nodes), surface.facets)
+        self._queries = SurfaceQueries(
+            surface.positions(scene.body.nodes), surface.facets, bulge_of(scene.body)
+        )
         self.times = [(k, f.time) for k, f in enumerate(seen.frames) if len(f)]
         self.frame_count = len(seen.frames)
         self.noise = seen.noise
-        self._rays: dict[int, Pair] = {}
 
     def residuals(self, frame: int, u: np.ndarray, loss: Loss) -> Residuals:
         """Residuals of one frame for a displacement (nodes, 3)."""

@@ -8,6 +8,7 @@ from pliant.core.errors import BadInput
 from pliant.dynamics.trajectory import Trajectory
 from pliant.observe.camera import Camera
 from pliant.observe.raycast import SurfaceQueries
+from pliant.observe.rounding import bulge_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def observe(
     body = run.scene.body
     if body.dim != 3:
         raise BadInput("Depth cameras see 3D bodies only.")
-    queries = SurfaceQueries(run.surface(0), body.surface.facets)
+    queries = SurfaceQueries(run.surface(0), body.surface.facets, bulge_of(body))
     chosen = range(1, len(run.times)) if frames is None else frames
     seen = []
     for k in chosen:
