@@ -246,7 +246,7 @@ def log(z: Any) -> Any:
 
 
 def sqrt(z: Any) -> Any:
-    """Square root with a part of the argument's own sign; finite at sqrt((h i)^2) = h i.
+    """The root that continues the positive one; finite at (h i)^2, where it is h i.
 
     With r = sqrt(a^2 + b^2): sqrt((a + r) / 2) + b / (2 sqrt((a + r) / 2)) i.
     """

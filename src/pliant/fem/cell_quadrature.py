@@ -2,12 +2,11 @@
 
 A tetrahedron takes its one point. A grid cell takes 2^dim points of equal weight at
 
-    centroid +- sigma_1 e_1 +- sigma_2 e_2 (+- sigma_3 e_3),
+    centroid + S (+-1, +-1, +-1),   S = square root of the filled part's covariance:
 
-e_i the principal axes of the filled part and sigma_i^2 its variances: whatever the cut, volume,
-centroid and all second moments are exact and every weight is positive, which a rule fitted to the
-27 moments cannot promise, and without which an energy has no lower bound. For a full cell these
-are Gauss's 2 x 2 x 2 points. Integrals of grad N are quadratic without pure squares, so a constant
+whatever the cut, volume, centroid and all second moments are exact and every weight is positive,
+which a rule fitted to the 27 moments cannot promise, and without which an energy has no lower
+bound. For a full cell these are Gauss's 2 x 2 x 2 points. Integrals of grad N are quadratic without pure squares, so a constant
 stress is in exact balance on every cut (patch test).
 """
 
@@ -44,7 +43,8 @@ def cell_quadrature(body: Body) -> CellQuadrature:
     spread, axes = np.linalg.eigh(covariance)
     sigma = np.sqrt(np.maximum(spread, 0.0))
     signs = np.array([[1 - 2 * ((i >> d) & 1) for d in range(dim)] for i in range(2**dim)])
-    offset = np.einsum("qd,rd,rid->rqi", signs, sigma, axes)
+    # the symmetric root: principal axes alone are arbitrary where variances coincide
+    offset = np.einsum("qj,rjd,rd,rid->rqi", signs, axes, sigma, axes)
     position = mean[:, None, :] + offset
     weight = np.repeat(volume[:, None] / 2**dim, 2**dim, axis=1) * h**dim
     return CellQuadrature(weight, _gradients(position, k, dim) / h, position)

@@ -229,12 +229,21 @@ def _isotropic_parts(functions, name: str):
 
     @wp.func(module=name)
     def minus(
-        g: wp.vec3d, s: wp.vec3d, i: int, j: int, p: wp.array2d(dtype=wp.float64), c: wp.int32
+        g: wp.vec3d,
+        s: wp.vec3d,
+        H0: wp.mat33d,
+        i: int,
+        j: int,
+        p: wp.array2d(dtype=wp.float64),
+        c: wp.int32,
+        project: wp.int32,
     ) -> wp.float64:
         half = wp.float64(0.5)
         delta = s[i] - s[j]
         if wp.abs(delta) > CLOSE:
             return quotient_minus(g[i], g[j], s[i], s[j])
+        if project == 1:  # a search direction only: the value at the end of the path is enough
+            return half * (H0[i, i] + H0[j, j]) - H0[i, j]
         middle = half * (s[i] + s[j])
         total = wp.float64(0.0)
         for k in range(2):
@@ -254,7 +263,9 @@ def _isotropic_parts(functions, name: str):
         g = slopes(d.s, p, c)
         H = curvatures(d.s, p, c)
         m = wp.vec3d(
-            minus(g, d.s, 0, 1, p, c), minus(g, d.s, 1, 2, p, c), minus(g, d.s, 2, 0, p, c)
+            minus(g, d.s, H, 0, 1, p, c, project),
+            minus(g, d.s, H, 1, 2, p, c, project),
+            minus(g, d.s, H, 2, 0, p, c, project),
         )
         q = wp.vec3d(
             quotient_plus(g[0], g[1], d.s[0], d.s[1]),

@@ -138,7 +138,8 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool]:
         names = [f"F{i}{j}" for i in range(3) for j in range(3)]
         inputs = [f"F{i}{j} = F[{i}, {j}]" for i in range(3) for j in range(3)]
         signature = f"F: wp.mat33d, {p}"
-        write("whole_energy", [energy.full], signature, "wp.float64", lambda v: f"    return {v[0]}")
+        write("whole_energy", [energy.full], signature, "wp.float64",
+              lambda v: f"    return {v[0]}")
         if energy.stress_code is not None:
             code = [line.strip() for line in energy.stress_code.strip().splitlines()]
             loads = [f"p_{m} = p[c, {j}]" for j, m in enumerate(parameters)]
