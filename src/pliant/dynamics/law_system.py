@@ -252,11 +252,13 @@ class StepProblem:
         newton = s.cached(_newton_for)
         newton.problem = self
         scale = self.scale(x)
+        options = {"scale": scale, "tolerance": s.scene.tolerance, "linear": linear}
         try:
-            record = newton.solve(x, scale=scale, tolerance=s.scene.tolerance, linear=linear)
+            record = newton.solve(x, keep=(scheme, s.material, s.law), **options)
         except NewtonFailure:
+            newton.kept = None
             x = self._calm_guess()
-            record = newton.solve(x, scale=scale, tolerance=s.scene.tolerance, linear=linear)
+            record = newton.solve(x, **options)
         u, v, a = (
             s._combined(weights[1:], state, extra=(weights[0], x))
             for weights in (scheme.next_u, scheme.next_v, scheme.next_a)

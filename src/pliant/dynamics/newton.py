@@ -5,6 +5,8 @@ accuracy that follows the nonlinear convergence (Eisenstat and Walker 1996, choi
 tangent of every quadrature point clamped to be positive definite as long as the iteration is far
 away or the exact tangent is indefinite. The line search looks at the slope r . dx only: no energy
 is needed, so contact and friction take part, and rounding cannot stop it close to the solution.
+A tangent is kept for the next iteration, or the next time step, as long as it reduces the residual
+well: a new one costs as much as ten products with it.
 """
 
 from dataclasses import dataclass, field
@@ -41,6 +43,9 @@ SHORTEST = 1e-8
 ROUNDING = 1e3
 """A residual that stagnates within this many tolerances counts as solved: the forces' rounding."""
 
+KEEP = 0.1
+"""A tangent whose step left less than this share of the residual serves again (time steps only)."""
+
 DIRECT_NODES = 1_200
 """Bodies up to this size are factorised when the tangent is badly conditioned (statics)."""
 
@@ -71,6 +76,7 @@ class NewtonRecord:
 
     iterations: int = 0
     solver_iterations: int = 0
+    tangents: int = 0
     backtracks: int = 0
     scale: float = 1.0
     history: list[float] = field(default_factory=list)
@@ -88,16 +94,18 @@ class Newton:
     def __init__(self, problem: NewtonProblem, node_count: int, *, direct: bool = False):
         self.problem = problem
         self.direct = direct and node_count <= DIRECT_NODES
+        self.kept: object = None  # what the matrix at hand was assembled for
         self._r, self._dx, self._trial = (zeros(node_count, wp.vec3d) for _ in range(3))
 
     def solve(
         self, x: wp.array, *, scale: float, tolerance: float, given: np.ndarray | None = None,
-        linear: bool = False,
+        linear: bool = False, keep: object = None,
     ) -> NewtonRecord:
         """Improve x in place until |r| <= tolerance * scale on the free components.
 
         given: (nodes, 3) increments of the held components, taken in the first iteration. linear:
-        the problem is linear in x, so the first solve is to the full tolerance.
+        the problem is linear in x, so the first solve is to the full tolerance. keep: a token that
+        says which problems may share a tangent; None: a new tangent in every iteration.
         """
         p, r, dx = self.problem, self._r, self._dx
         record = NewtonRecord(scale=scale)
@@ -116,10 +124,13 @@ class Newton:
             project = not exact_allowed or norm > CLOSE * scale
             if linear:
                 forcing = max(TIGHTEST, min(LOOSEST, 0.5 * tolerance * scale / max(norm, 1e-300)))
-            p.assemble(x, project=project)
+            old = keep is not None and self.kept == keep
+            if not old:
+                p.assemble(x, project=project)
+                record.tangents += 1
             self._start(given)
-            solution = self._solve(r, dx, forcing)
-            if not project and (solution.outcome is Outcome.INDEFINITE or dot(r, dx) <= 0.0):
+            solution = self._solve(r, dx, forcing, refresh=not old)
+            if not project and not old and (solution.outcome is Outcome.INDEFINITE or dot(r, dx) <= 0.0):
                 exact_allowed, project = False, True
                 p.assemble(x, project=True)
                 self._start(given)
@@ -133,6 +144,8 @@ class Newton:
             record.backtracks += shortened
             record.iterations += 1
             record.history.append(norm / scale)
+            well = norm <= KEEP * before and not shortened
+            self.kept = keep if well else None
             given = None
             ratio = (norm / before) ** 2 if before > 0.0 else 0.0
             safeguard = 0.9 * forcing**2
@@ -155,12 +168,15 @@ class Newton:
         keep_free(r, self.problem.matrix.free)
         return float(np.sqrt(dot(r, r)))
 
-    def _solve(self, r: wp.array, dx: wp.array, forcing: float) -> Solution:
+    def _solve(
+        self, r: wp.array, dx: wp.array, forcing: float, *, refresh: bool = True
+    ) -> Solution:
         p = self.problem
         if self.direct:
             found = DirectSolver(p.matrix).solve(r, dx)
             return found
-        p.preconditioner.update(p.matrix)
+        if refresh:
+            p.preconditioner.update(p.matrix)
         solution = p.solver.solve(r, dx, Tolerance(relative=forcing, max_iterations=400))
         p.preconditioner.report(solution)
         return solution

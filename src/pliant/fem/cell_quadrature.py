@@ -6,8 +6,8 @@ A tetrahedron takes its one point. A grid cell takes 2^dim points of equal weigh
 
 whatever the cut, volume, centroid and all second moments are exact and every weight is positive,
 which a rule fitted to the 27 moments cannot promise, and without which an energy has no lower
-bound. For a full cell these are Gauss's 2 x 2 x 2 points. Integrals of grad N are quadratic without pure squares, so a constant
-stress is in exact balance on every cut (patch test).
+bound. For a full cell these are Gauss's 2 x 2 x 2 points. Integrals of grad N are quadratic without
+pure squares, so a constant stress is in exact balance on every cut (patch test).
 """
 
 from dataclasses import dataclass
