@@ -14,8 +14,8 @@ def grid_cells(shape: Shape, spacing: float | None) -> tuple[int, bool]:
     """Active cells of a grid body, and whether the number is exact.
 
     A cell is active if one of its corners is inside, as in fem.grid_body. Beyond EXACT lattice
-    nodes the cells are counted at twice the spacing (again if need be): their inner volume grows
-    eightfold and their rim fourfold (in 2D four- and twofold).
+    nodes cells are counted at a larger spacing: active and full ones are V / h^d +- c A / h^(d-1),
+    so their mean gives the volume and their difference the rim.
     """
     if spacing is None:
         if not isinstance(shape, SampledField):
@@ -30,27 +30,26 @@ def grid_cells(shape: Shape, spacing: float | None) -> tuple[int, bool]:
     first = np.floor(lo / spacing + 1e-6).astype(int) - 1
     count = np.ceil(hi / spacing - 1e-6).astype(int) + 2 - first
     if np.prod(count.astype(float)) > EXACT:
-        active, full = _counts(shape, spacing * _coarsening(count, shape.dim))
-        factor = _coarsening(count, shape.dim)
-        whole, rim = full * factor**shape.dim, (active - full) * factor ** (shape.dim - 1)
-        return int(round(whole + rim)), False
+        factor = float((np.prod(count.astype(float)) / EXACT) ** (1.0 / shape.dim))
+        active, full = _counts(shape, spacing * factor)
+        volume, rim = 0.5 * (active + full), 0.5 * (active - full)
+        return int(round(volume * factor**shape.dim + rim * factor ** (shape.dim - 1))), False
     return _counts(shape, spacing)[0], True
-
-
-def _coarsening(count: np.ndarray, dim: int) -> float:
-    return float(max(1.0, (np.prod(count.astype(float)) / EXACT) ** (1.0 / dim)))
 
 
 def _counts(shape: Shape, spacing: float) -> tuple[int, int]:
     """Active cells and cells with every corner inside."""
+    inside = _distances(shape, spacing) < -1e-5 * spacing
+    return int(_any_corner(inside).sum()), int((~_any_corner(~inside)).sum())
+
+
+def _distances(shape: Shape, spacing: float) -> np.ndarray:
     lo, hi = (np.asarray(b, float) for b in shape.bounds)
     first = np.floor(lo / spacing + 1e-6).astype(int) - 1
     count = np.ceil(hi / spacing - 1e-6).astype(int) + 2 - first
     axes = [spacing * (f + np.arange(c)) for f, c in zip(first, count, strict=True)]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
-    phi = shape.distance(grid.reshape(-1, shape.dim)).reshape(grid.shape[:-1])
-    inside = phi < -1e-5 * spacing
-    return int(_any_corner(inside).sum()), int((~_any_corner(~inside)).sum())
+    return shape.distance(grid.reshape(-1, shape.dim)).reshape(grid.shape[:-1])
 
 
 def _any_corner(inside: np.ndarray) -> np.ndarray:
@@ -71,8 +70,9 @@ def tet_cells(shape: Shape, edge_length: float) -> int:
         raise BadInput(f"The edge length must be positive, not {edge_length}.")
     lo, hi = (np.asarray(b, float) for b in shape.bounds)
     size = float((hi - lo).max())
-    active, full = _counts(shape, size / 24.0)
-    volume = 0.5 * (active + full) * (size / 24.0) ** shape.dim
+    h = size / 24.0
+    # a node within half a spacing of the surface counts in part
+    volume = float(np.clip(0.5 - _distances(shape, h) / h, 0.0, 1.0).sum()) * h**shape.dim
     regular = edge_length**3 / (6.0 * np.sqrt(2.0))
     if shape.dim == 2:
         regular = np.sqrt(3.0) / 4.0 * edge_length**2

@@ -46,7 +46,7 @@ class Context:
 
         def changed(event: Any) -> None:
             if event.client_id is not None:
-                self.desk.post(lambda: do(handle.value), key=handle)
+                self.desk.post(lambda: do(handle.value), key=id(handle))
 
         handle.on_update(changed)
 

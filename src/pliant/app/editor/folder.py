@@ -40,16 +40,20 @@ def inside(folder: Path, name: str) -> Path:
 def read_inside(folder: Path, name: str) -> bytes:
     """The contents of a regular file in the folder."""
     path = inside(folder, name)
+    # the file may be replaced by a link after the check above, and a pipe would wait for a writer
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        # O_NOFOLLOW: the file may be replaced by a link after the check
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        handle = os.open(path, flags)
+        try:
+            status = os.fstat(handle)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
+                raise BadInput(f"{name}: is no file, or too large.")
+            with os.fdopen(handle, "rb", closefd=False) as stream:
+                return stream.read()
+        finally:
+            os.close(handle)
     except OSError as error:
         raise BadInput(f"{name}: cannot be read ({error.strerror}).") from error
-    with os.fdopen(handle, "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
-            raise BadInput(f"{name}: is no file, or too large.")
-        return stream.read()
 
 
 def check_upload(name: str, size: int) -> str:

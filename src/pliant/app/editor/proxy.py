@@ -165,7 +165,8 @@ class Proxy:
             if request.is_websocket:
                 await self._tunnel(request, reader, writer)
             else:
-                status, headers, body = self._page_or_file(request)
+                # in another thread: a large file must not hold up the tunnels
+                status, headers, body = await asyncio.to_thread(self._page_or_file, request)
                 await self._send(writer, status, headers, body, only_head=request.method == "HEAD")
         except Refused as refusal:
             body = f"{refusal.reason}\n".encode()

@@ -259,6 +259,10 @@ class Viewport:
             return
         self._drawn_wire = now
         chosen = self._of_cut if self.look.cut_only else np.ones(len(self._edges), bool)
+        cut = self._cut()
+        if cut is not None:
+            rest = self._session.body.nodes[self._edges, cut[0]].max(axis=1)
+            chosen = chosen & (rest <= cut[1] + 1e-9)
         points = three(at)[self._edges[chosen]].astype(np.float32)
         colours = np.where(self._of_cut[chosen, None], CUT_CELL, FULL_CELL).astype(np.uint8)
         if self._wire is not None and len(self._wire.points) == len(points):
