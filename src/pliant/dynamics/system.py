@@ -217,6 +217,8 @@ class System:
         stiff = scheme.stiffness_weights(material.stiffness_damping)
         factors = {"mass_factor": mass[0], "stiffness_factor": stiff[0]}
         self.elasticity.assemble(self.matrix, self.mass, **factors)
+        if stiff[0] == 0.0:
+            self.elasticity.add_ghost_inertia(self.matrix, self.mass, mass[0])
         b = self._b
         b.zero_()
         if right_hand_side:

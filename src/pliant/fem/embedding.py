@@ -34,7 +34,8 @@ class Embedding:
 
     def at(self, values: np.ndarray) -> np.ndarray:
         """Interpolated values, (points, ...), of nodal values (node_count, ...)."""
-        return np.einsum("pm,pm...->p...", self.weights, values[self.nodes])
+        flat = self.matrix @ np.reshape(values, (len(values), -1))
+        return flat.reshape(len(self), *np.shape(values)[1:])
 
     def spread(self, loads: np.ndarray) -> np.ndarray:
         """The transpose of `at`: nodal sums (node_count, ...) of loads at the points."""
