@@ -22,10 +22,14 @@ CASES = [
     ("cuboid 10", ["cuboid", "--resolution", "10"]),
     ("cuboid 20", ["cuboid", "--resolution", "20"]),
     ("cuboid 20, ground", ["cuboid", "--resolution", "20", "--ground"]),
-    ("cuboid 40", ["cuboid", "--resolution", "40", "--steps", "5"]),
+    ("cuboid 20, one thread", ["cuboid", "--resolution", "20", "--threads", "1"]),
+    ("cuboid 40", ["cuboid", "--resolution", "40", "--steps", "10"]),
+    ("cuboid 67", ["cuboid", "--resolution", "67", "--steps", "4"]),
     ("torus", ["torus"]),
     ("tets (seed 003)", ["tets"]),
-    ("bunny", ["bunny"]),
+    ("tet torus, 660 (seed 002)", ["tet-torus", "--resolution", "660"]),
+    ("tet torus, 5400 (seed 002)", ["tet-torus", "--resolution", "5400"]),
+    ("bunny", ["bunny", "--steps", "65"]),
     ("dragon", ["dragon"]),
 ]
 SEED_MS = {"torus": 211.0, "bunny": 39.0, "dragon": 450.0}
@@ -116,15 +120,20 @@ def ratios(cases: dict, peers: dict, stream: float, product: float) -> dict[str,
     ours = cases["cuboid 20"]
     step = ours["assembly_ms"] + ours["setup_ms"] + ours["solve_ms"]
     for name, r in peers.items():
-        out[f"{name} / pliant, cuboid 20"] = (r["assembly_ms"] + r["solve_ms"]) / step
+        share = ours["cells"] / r.get("cells", ours["cells"])  # a peer may do a coarser body
+        out[f"{name} / pliant, cuboid 20"] = share * (r["assembly_ms"] + r["solve_ms"]) / step
     for name, seed in SEED_MS.items():
         if name in cases:
             out[f"seed 000 (GTX 1060) / pliant, {name}"] = seed / cases[name]["step_ms"]
-    big, small = cases.get("cuboid 40"), cases["cuboid 20"]
-    if big:
-        out["time a cell, 20 / 40"] = (small["step_ms"] / small["cells"]) / (
-            big["step_ms"] / big["cells"]
-        )
+    alone = cases.get("cuboid 20, one thread")
+    if alone:
+        out["one thread / two threads, cuboid 20"] = alone["step_ms"] / ours["step_ms"]
+    for name in ("cuboid 40", "cuboid 67"):
+        if big := cases.get(name):
+            each = big["step_ms"] / big["cells"]
+            out[f"time a cell, cuboid 20 / {name}"] = ours["step_ms"] / ours["cells"] / each
+    if tets := cases.get("tets (seed 003)"):
+        out["steps a second with mapping, tets"] = 1e3 / tets["step_ms"]
     return out
 
 
@@ -176,7 +185,7 @@ def draw(cases: dict) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    rows = [r for n, r in cases.items() if n.startswith("cuboid") and "ground" not in n]
+    rows = [r for n, r in cases.items() if n.startswith("cuboid") and "," not in n]
     rows.sort(key=lambda r: r["cells"])
     cells = np.array([r["cells"] for r in rows])
     figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
