@@ -51,6 +51,7 @@ class LawSystem(System):
     def __init__(self, scene: Scene):
         self.hyper = Hyperelasticity(scene.body, scene_law(scene))
         self.halved: list[tuple[float, int]] = []  # (time, parts) of steps that were cut
+        self.version = 0  # counts changes of the material, after which an old tangent is of no use
         super().__init__(scene)
         self.newton_records: list[NewtonRecord] = []
 
@@ -60,6 +61,7 @@ class LawSystem(System):
         if walls is not None and not isinstance(walls, PenaltyWalls):
             self.boundary = replace(self.boundary, walls=penalty_walls(walls))
             self.walls = WallOperator(self.boundary.walls)
+        self.version += 1
         self.law = scene_law(replace(self.scene, material=material))
         self.hyper.set_law(self.law)
         super().set_material(material)
@@ -96,6 +98,9 @@ class LawSystem(System):
         other = force.numpy() + self.external_force(state.t) - self.mass_host[:, None] * g
         a = g + other / self.starting_mass()[:, None] - material.mass_damping * state.v.numpy()
         state.a.assign(a * self.boundary.free)
+
+    def prepare(self, state: State, *, right_hand_side: bool = False) -> None:
+        """Nothing: a law's tangent belongs to the end of a step, not to its start."""
 
     def step(self, state: State) -> tuple[State, StepRecord]:
         """Advance one time step, in parts if Newton fails on the whole."""
@@ -254,7 +259,7 @@ class StepProblem:
         scale = self.scale(x)
         options = {"scale": scale, "tolerance": s.scene.tolerance, "linear": linear}
         try:
-            record = newton.solve(x, keep=(scheme, s.material, s.law), **options)
+            record = newton.solve(x, keep=(scheme.name, scheme.dt, s.version), **options)
         except NewtonFailure:
             newton.kept = None
             x = self._calm_guess()

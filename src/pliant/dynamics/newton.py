@@ -130,7 +130,8 @@ class Newton:
                 record.tangents += 1
             self._start(given)
             solution = self._solve(r, dx, forcing, refresh=not old)
-            if not project and not old and (solution.outcome is Outcome.INDEFINITE or dot(r, dx) <= 0.0):
+            uphill = solution.outcome is Outcome.INDEFINITE or dot(r, dx) <= 0.0
+            if not project and not old and uphill:
                 exact_allowed, project = False, True
                 p.assemble(x, project=True)
                 self._start(given)

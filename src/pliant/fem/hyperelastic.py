@@ -254,7 +254,8 @@ class Hyperelasticity:
         self.kernels = law_kernels(law.energy, law.floor)
         self.parameters = to_device(law.table(self.cell_count), wp.float64)
         lam, mu = (np.broadcast_to(x, (self.cell_count,)) for x in law.lame())
-        self.lam.assign(np.ascontiguousarray(lam, float))
+        # damping and ghost penalty must not be negative where a law has no bulk modulus at rest
+        self.lam.assign(np.maximum(lam, 0.0))
         self.mu.assign(np.ascontiguousarray(mu, float))
         if self.ghost is not None:
             self.ghost.set_material()

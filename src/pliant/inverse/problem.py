@@ -10,8 +10,9 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import to_device, zeros
+from pliant.dynamics.law_system import make_system
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.system import State, System
+from pliant.dynamics.system import State
 from pliant.inverse.checkpoints import Checkpoints, states_within
 from pliant.inverse.costs import Residuals
 from pliant.inverse.losses import Loss
@@ -167,7 +168,7 @@ class Problem:
     ):
         self.measure = make_measure(scene, seen, cost)
         self.scene, self.seen, self.unknowns = scene, seen, unknowns
-        self.system = System(unknowns.apply(scene, unknowns.start()))
+        self.system = make_system(unknowns.apply(scene, unknowns.start()))
         self.cost_name, self.noise = self.measure.cost_name, self.measure.noise
         self.clock = Clock()
         self._progress, self._memory_limit = progress, memory_limit

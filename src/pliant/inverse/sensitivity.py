@@ -10,7 +10,7 @@ import warp as wp
 from pliant.core.launch import to_device
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
-from pliant.inverse.step_derivatives import StepDerivatives
+from pliant.inverse.newton_derivatives import step_derivatives, zero_dual
 from pliant.linalg.blocks import combine
 
 Frame = Callable[[int, State, list[State]], None]
@@ -43,7 +43,7 @@ def run_with_tangents(
     tolerance: of the tangents' solves, the scene's own unless told. clock: gets the seconds of
     steps ("forward") and of their tangents ("tangent").
     """
-    derivatives = system.cached(StepDerivatives)
+    derivatives = system.cached(step_derivatives)
     state = system.initial_state()
     tangents = [derivatives.initial_tangent(state, d) for d in directions]
     on_frame(0, state, tangents)
@@ -81,9 +81,8 @@ def run_adjoint(
     for when its step is about to be walked back. between(k, before, after, bar): costs of both ends
     of a step; adds the share of `after` to bar and returns that of `before`. on_step(k): progress.
     """
-    derivatives = system.cached(StepDerivatives)
-    obstacles = len(system.contact.obstacles) if system.contact is not None else 0
-    dual = Direction.zero(len(system.lam), system.node_count, obstacles)
+    derivatives = system.cached(step_derivatives)
+    dual = zero_dual(system)
     last = len(states) - 1
     after = states[last]
     bar = _seeded(seed, last, after, None)

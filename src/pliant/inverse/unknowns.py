@@ -13,6 +13,7 @@ from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import System
 from pliant.inverse.direction import Direction
+from pliant.inverse.law_unknowns import PREFIX, make_law_unknown
 from pliant.inverse.priors import Prior
 from pliant.inverse.unknown import OnSphere, Positive, Unknown, zero_direction
 
@@ -267,6 +268,8 @@ KINDS = {
 
 def make_unknown(name: str, start, scene: Scene) -> Unknown:
     """An unknown by its name and start value."""
+    if name.startswith(PREFIX):
+        return make_law_unknown(name, start, scene)
     if name not in KINDS:
         import difflib
 

@@ -1,0 +1,322 @@
+"""Derivatives of a converged Newton step, by implicit differentiation.
+
+g(x; u, v, a, p) = 0 of dynamics.law_system gives A dx = -dg with A the exact tangent (unclamped) at
+the solution; it is symmetric, so the adjoint solves with the same matrix. The forces' own changes
+come from the kernels of the law: K(u') du', d f / d p, and their transposes.
+
+Contact enters with the tangent of the step's own matrix: exact for planes without friction; the
+turning of a curved obstacle's normal and the growth of friction with pressure are left out.
+"""
+
+import numpy as np
+import warp as wp
+
+from pliant.core.errors import SolverFailure
+from pliant.core.launch import to_device, zeros
+from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact_tangent
+from pliant.dynamics.law_system import LawSystem, StepProblem
+from pliant.dynamics.scene import vector3
+from pliant.dynamics.system import State, System
+from pliant.inverse.direction import Direction
+from pliant.inverse.law_direction import LawDirection, follow_moduli
+from pliant.inverse.step_derivatives import StepDerivatives
+from pliant.linalg.blocks import add_scaled_rows, combine, keep_free
+from pliant.linalg.direct import DirectSolver
+
+DIRECT_NODES = 3_000
+"""Bodies up to this size are factorised when the exact tangent is not positive definite."""
+
+
+class LawStepDerivatives(StepDerivatives):
+    """Tangent and adjoint of the steps of a LawSystem."""
+
+    def __init__(self, system: LawSystem, *, tolerance: float | None = None):
+        super().__init__(system, tolerance=tolerance)
+        self.system: LawSystem = system
+
+    # the exact tangent -------------------------------------------------------------------------
+
+    def _linearise(self, before: State, after: State) -> StepProblem:
+        s = self.system
+        problem = StepProblem(s, before, s.scene.integrator)
+        problem.assemble(s.unknown(before, after), project=False)
+        s.preconditioner.update(s.matrix)
+        return problem
+
+    def _solve(self, b: wp.array, x: wp.array, what: str, tolerance: float | None = None) -> None:
+        try:
+            super()._solve(b, x, what, tolerance)
+        except SolverFailure:
+            if self.system.node_count > DIRECT_NODES:
+                raise
+            x.zero_()
+            solution = DirectSolver(self.system.matrix).solve(b, x)
+            if not np.isfinite(solution.residual):
+                raise
+
+    def _law_change(self, d: Direction) -> np.ndarray | None:
+        """Change of the law's parameters, (cells, parameters)."""
+        if isinstance(d, LawDirection):
+            return d.law if np.any(d.law) else None
+        if not (np.any(d.lam) or np.any(d.mu)):
+            return None
+        by = follow_moduli(self.system)
+        return None if by is None else d.lam[:, None] * by[0] + d.mu[:, None] * by[1]
+
+    # forward -----------------------------------------------------------------------------------
+
+    def tangents(self, before, after, changes, directions, *, tolerance=None):
+        """Changes of `after` by changes of `before` and of the parameters: one batched solve."""
+        self._problem = self._linearise(before, after)
+        return super().tangents(before, after, changes, directions, tolerance=tolerance)
+
+    def tangent_right_hand_side(
+        self, before: State, after: State, change: State, d: Direction
+    ) -> wp.array:
+        """-(dg by the old state and the parameters)."""
+        s, q = self.system, self._problem
+        scheme = q.scheme
+        f_new, f_old = scheme.force
+        total = scheme.force_total
+        state4 = (s.unknown(before, after), *before.fields())
+        fields = change.fields()
+        d_u = self._mix(scheme.next_u[1:], fields)
+        d_v = self._mix(scheme.next_v[1:], fields)
+        b = zeros(s.node_count, wp.vec3d)
+        d_p = self._law_change(d)
+        s.hyper.add_force_change(after.u, d_u, b, d_p=d_p, factor=-f_new)
+        if f_old != 0.0:
+            s.hyper.add_force_change(before.u, change.u, b, d_p=d_p, factor=-f_old)
+        lam, mu = (to_device(x, wp.float64) for x in (d.lam, d.mu))
+        rate = self._mix(q.damping, state4)
+        if q.beta > 0.0:
+            d_at = self._mix(scheme.predictor, fields)
+            keep_free(d_at, s.matrix.free)
+            s.hyper.add_viscous_change(
+                q.predicted, d_at, rate, self._mix(q.damping[1:], fields), lam, mu, b,
+                factor=-q.beta,
+            )  # fmt: skip
+        if d.stiffness_damping != 0.0:
+            s.hyper.add_viscous(q.predicted, rate, b, factor=-d.stiffness_damping)
+        if s.hyper.ghost is not None and (np.any(d.lam) or np.any(d.mu)):
+            s.hyper.ghost.add_force_by_moduli(
+                self._ghosted(before, after, rate), lam, mu, b, factor=-1.0
+            )
+        if s.walls is not None:
+            d_w = self._mix(q.stiff[1:], fields)
+            if d.stiffness_damping != 0.0:
+                combine(d_w, (1.0, d_w), (d.stiffness_damping, rate))
+            s.walls.add_force(d_w, b, factor=-1.0)
+            self._add_host(
+                b, self._wall_material_tangent(self._mix(q.stiff, state4), before.t, d)
+            )
+        m_change = self._mix(q.mass[1:], fields)
+        if d.mass_damping != 0.0:
+            combine(m_change, (1.0, m_change), (d.mass_damping, rate))
+        add_scaled_rows(b, s.mass, -1.0, m_change)
+        if np.any(d.mass) or np.any(d.gravity):
+            g = vector3("gravity", s.scene.gravity)
+            m_total = self._mix(q.mass, state4).numpy()
+            host = d.mass[:, None] * (total * g - m_total)
+            self._add_host(b, host + total * s.mass_host[:, None] * d.gravity)
+        if s.contact is not None:
+            add_contact_tangent(
+                s.contact, (before.u, before.v, after.u, after.u, after.v),
+                (change.u, change.v, d_u, d_u, d_v),
+                f_new=f_new, f_old=f_old, implicit=scheme.next_u[0] != 0.0,
+                normal=d.normal, offset=d.offset, stiffness=d.contact_stiffness, out=b,
+            )  # fmt: skip
+        keep_free(b, s.matrix.free)
+        return b
+
+    def _ghosted(self, before: State, after: State, rate: wp.array) -> wp.array:
+        """The field that the ghost penalty acts on in a step."""
+        f_new, f_old = self.system.scene.integrator.force
+        return self._mix(
+            (f_new, f_old, self.system.material.stiffness_damping), (after.u, before.u, rate)
+        )
+
+    def _force_tangent(self, state, turned, change, d, *, static) -> wp.array:
+        """Change of the total force at the initial state."""
+        s = self.system
+        beta = s.material.stiffness_damping
+        b = zeros(s.node_count, wp.vec3d)
+        s.hyper.add_force_change(
+            state.u, self._zero, b, d_p=self._law_change(d), factor=-1.0
+        )
+        lam, mu = (to_device(x, wp.float64) for x in (d.lam, d.mu))
+        if beta > 0.0:
+            s.hyper.add_viscous_change(
+                state.u, self._zero, state.v, change.v, lam, mu, b, factor=-beta
+            )
+        if d.stiffness_damping != 0.0:
+            s.hyper.add_viscous(state.u, state.v, b, factor=-d.stiffness_damping)
+        w = self._mix((1.0, beta), (state.u, state.v))
+        if s.hyper.ghost is not None:
+            s.hyper.ghost.add_force_by_moduli(w, lam, mu, b, factor=-1.0)
+        if s.walls is not None:
+            d_w = self._mix((beta, d.stiffness_damping), (change.v, state.v))
+            s.walls.add_force(d_w, b, factor=-1.0)
+            self._add_host(b, self._wall_material_tangent(w, state.t, d, static=static))
+        if s.contact is not None:
+            add_contact_tangent(
+                s.contact, (state.u, state.v, state.u, state.u, state.v),
+                (self._zero, change.v, self._zero, self._zero, change.v),
+                f_new=1.0, f_old=0.0, implicit=False, normal=d.normal, offset=d.offset,
+                stiffness=d.contact_stiffness, out=b,
+            )  # fmt: skip
+        return b
+
+    # backward ----------------------------------------------------------------------------------
+
+    def adjoint(self, before: State, after: State, bar: State, dual: Direction) -> State:
+        """Dual of `before` from that of `after`; adds the parameters' share to `dual`."""
+        s = self.system
+        q = self._linearise(before, after)
+        scheme, n = q.scheme, s.node_count
+        f_new, f_old = scheme.force
+        total = scheme.force_total
+        rows = (scheme.next_u, scheme.next_v, scheme.next_a)
+        x_bar = self._mix([r[0] for r in rows], bar.fields())
+        keep_free(x_bar, s.matrix.free)
+        y = self._y
+        y.zero_()
+        self._solve(x_bar, y, "adjoint")
+        state4 = (s.unknown(before, after), *before.fields())
+        rate = self._mix(q.damping, state4)
+        u_bar, v_bar, turned_bar, base_u_bar, base_v_bar, at_bar, rate_bar, w_bar = (
+            zeros(n, wp.vec3d) for _ in range(8)
+        )
+        s.hyper.add_force_change(after.u, y, base_u_bar, factor=-f_new)
+        if f_old != 0.0:
+            s.hyper.add_force_change(before.u, y, u_bar, factor=-f_old)
+        self._pull_law(after.u, before.u, y, f_new, f_old, dual)
+        lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
+        visc = zeros(n, wp.vec3d)
+        s.hyper.add_viscous(q.predicted, rate, visc)
+        y_host = y.numpy()
+        dual.stiffness_damping -= float(np.sum(y_host * visc.numpy()))
+        if q.beta > 0.0:
+            s.hyper.add_viscous(q.predicted, y, rate_bar, factor=-q.beta)
+            by_lam, by_mu = s.hyper.viscous_pull(
+                q.predicted, rate, y, factor=-q.beta, at_bar=at_bar
+            )
+            keep_free(at_bar, s.matrix.free)
+            self._add_moduli(dual, by_lam, by_mu)
+        if s.hyper.ghost is not None:
+            minus_y = self._mix((-1.0,), (y,))
+            s.hyper.ghost.add_moduli_adjoint(
+                self._ghosted(before, after, rate), minus_y, lam_bar, mu_bar
+            )
+            self._add_moduli(dual, lam_bar.numpy(), mu_bar.numpy())
+        host4 = [f.numpy() for f in state4]
+        damped = sum(c * f for c, f in zip(q.damping, host4, strict=True))
+        if s.walls is not None:
+            s.walls.add_force(y, w_bar, factor=-1.0)
+            self._wall_material_adjoint(self._mix(q.stiff, state4), before.t, y_host, dual)
+            dual.stiffness_damping += float(np.sum(w_bar.numpy() * damped))
+        dual.mass_damping -= float(np.sum(s.mass_host[:, None] * y_host * damped))
+        m_total = sum(c * f for c, f in zip(q.mass, host4, strict=True))
+        g = vector3("gravity", s.scene.gravity)
+        dual.mass += np.sum(y_host * (total * g - m_total), axis=1)
+        dual.gravity += total * (s.mass_host @ y_host)
+        if s.contact is not None:
+            c = add_contact_adjoint(
+                s.contact, (before.u, before.v, after.u, after.u, after.v), y,
+                f_new=f_new, f_old=f_old, implicit=scheme.next_u[0] != 0.0,
+                out=(u_bar, v_bar, turned_bar, base_u_bar, base_v_bar),
+            )  # fmt: skip
+            combine(base_u_bar, (1.0, base_u_bar), (1.0, turned_bar))
+            dual.normal += c.normal
+            dual.offset += c.offset
+            dual.contact_stiffness += c.stiffness
+        out = []
+        for z in range(3):
+            field = self._mix([r[z + 1] for r in rows], bar.fields())
+            add_scaled_rows(field, s.mass, -q.mass[z + 1], y)
+            combine(
+                field, (1.0, field), (scheme.next_u[z + 1], base_u_bar),
+                (scheme.next_v[z + 1], base_v_bar), (scheme.predictor[z], at_bar),
+            )  # fmt: skip
+            combine(
+                field, (1.0, field), (q.damping[z + 1], rate_bar), (q.stiff[z + 1], w_bar)
+            )
+            out.append(field)
+        combine(out[0], (1.0, out[0]), (1.0, u_bar))
+        combine(out[1], (1.0, out[1]), (1.0, v_bar))
+        return State(*out, before.t)
+
+    def _pull_law(self, u_new, u_old, y, f_new, f_old, dual: Direction) -> None:
+        s = self.system
+        by = s.hyper.parameter_pull(u_new, y, factor=-f_new)
+        if f_old != 0.0:
+            by = by + s.hyper.parameter_pull(u_old, y, factor=-f_old)
+        if isinstance(dual, LawDirection):
+            dual.law += by
+        followed = follow_moduli(s)
+        if followed is not None:
+            dual.lam += np.sum(by * followed[0], axis=1)
+            dual.mu += np.sum(by * followed[1], axis=1)
+
+    def _add_moduli(self, dual: Direction, lam: np.ndarray, mu: np.ndarray) -> None:
+        dual.lam += lam
+        dual.mu += mu
+
+    def initial_adjoint(self, state: State, bar: State, dual: Direction) -> None:
+        """Parameters' share of the initial state's dual: the transpose of `initial_tangent`."""
+        s, n = self.system, self.system.node_count
+        free = s.boundary.free
+        beta = s.material.stiffness_damping
+        a_bar, v_bar = bar.a.numpy() * free, bar.v.numpy() * free
+        f_bar = a_bar / s.starting_mass()[:, None]
+        dual.mass -= s.starting_mass_pull(np.sum(f_bar * self._pushed(state), axis=1))
+        v_bar = v_bar - s.material.mass_damping * a_bar
+        dual.mass_damping -= float(np.sum(a_bar * state.v.numpy()))
+        dual.gravity += a_bar.sum(axis=0)
+        y = to_device(f_bar, wp.vec3d)
+        self._pull_law(state.u, state.u, y, 1.0, 0.0, dual)
+        rate_bar, at_bar, visc, w_bar, u_bar, vc_bar, turned_bar, base_u_bar, base_v_bar = (
+            zeros(n, wp.vec3d) for _ in range(9)
+        )
+        s.hyper.add_viscous(state.u, state.v, visc)
+        dual.stiffness_damping -= float(np.sum(f_bar * visc.numpy()))
+        if beta > 0.0:
+            s.hyper.add_viscous(state.u, y, rate_bar, factor=-beta)
+            self._add_moduli(
+                dual, *s.hyper.viscous_pull(state.u, state.v, y, factor=-beta, at_bar=at_bar)
+            )
+        w = self._mix((1.0, beta), (state.u, state.v))
+        if s.hyper.ghost is not None:
+            lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
+            s.hyper.ghost.add_moduli_adjoint(w, self._mix((-1.0,), (y,)), lam_bar, mu_bar)
+            self._add_moduli(dual, lam_bar.numpy(), mu_bar.numpy())
+        if s.walls is not None:
+            s.walls.add_force(y, w_bar, factor=-1.0)
+            self._wall_material_adjoint(w, state.t, f_bar, dual, static=True)
+            dual.stiffness_damping += float(np.sum(w_bar.numpy() * state.v.numpy()))
+        if s.contact is not None:
+            c = add_contact_adjoint(
+                s.contact, (state.u, state.v, state.u, state.u, state.v), y,
+                f_new=1.0, f_old=0.0, implicit=False,
+                out=(u_bar, vc_bar, turned_bar, base_u_bar, base_v_bar),
+            )  # fmt: skip
+            dual.normal += c.normal
+            dual.offset += c.offset
+            dual.contact_stiffness += c.stiffness
+        v_bar = v_bar + vc_bar.numpy() + base_v_bar.numpy() + rate_bar.numpy()
+        dual.velocity += (v_bar + beta * w_bar.numpy()) * free
+
+
+def step_derivatives(system: System) -> StepDerivatives:
+    """The derivatives that suit a system; use with `system.cached`."""
+    if isinstance(system, LawSystem):
+        return LawStepDerivatives(system)
+    return StepDerivatives(system)
+
+
+def zero_dual(system: System) -> Direction:
+    """A dual to add to."""
+    if isinstance(system, LawSystem):
+        return LawDirection.of(system)
+    obstacles = len(system.contact.obstacles) if system.contact is not None else 0
+    return Direction.zero(len(system.lam), system.node_count, obstacles)
