@@ -37,6 +37,7 @@ from pliant.app.scene_files import (
 )
 from pliant.core.errors import BadInput, PliantError
 from pliant.core.files import whole_file, write_text
+from pliant.dynamics.law_system import make_system
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES, SimulationStopped, simulate
 from pliant.dynamics.system import System
@@ -300,7 +301,7 @@ def run_scene(
     was computed saved.
     """
     last = directory.last_state(scene.body.nodes.shape)
-    system = system or System(scene)
+    system = system or make_system(scene)
     if last is None:
         last = _initial(system)
         directory.write_state(last)

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from pliant.app.law_files import describe_law, law_of
 from pliant.app.scene_model import BodyTable, HistoryTable, SceneTable, check
 from pliant.core.errors import BadInput, MissingExtra, PliantError
 from pliant.core.files import write_text
@@ -165,6 +166,7 @@ def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
         raise BadInput("body.file: there is a [shape] already; give only one of the two.")
     # everything small first: a wrong key must not wait for a large mesh
     material = _material(table)
+    law = law_of(table.law)
     integrator = _integrator(table)
     fixed = [_fixed(table, i) for i in range(len(table.fixed))]
     loads = [_load(table, i) for i in range(len(table.loads))]
@@ -185,6 +187,7 @@ def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
         contact=ContactLaw(**table.contact.model_dump()),
         integrator=integrator,
         model=table.model,
+        law=law,
         initial_velocity=tuple(table.initial_velocity),
         initial_spin=tuple(table.initial_spin),
         tolerance=table.tolerance, preconditioner=table.preconditioner,
@@ -372,6 +375,8 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         "tolerance": scene.tolerance,
         "preconditioner": scene.preconditioner,
     }
+    if scene.law is not None:
+        result["law"] = describe_law(scene.law)
     if origin.get("shape") is not None:
         result["shape"] = origin["shape"]
     m, c = scene.material, scene.contact

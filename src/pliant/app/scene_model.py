@@ -151,6 +151,7 @@ class SceneTable(Table):
     description: str = ""
     steps: Annotated[int, Field(ge=0, le=MAX_STEPS)] = 30
     model: Literal["corotated", "corotated-qr", "linear"] = "corotated"
+    law: str | Description | None = None
     preconditioner: Literal["multigrid", "jacobi"] = "multigrid"
     gravity: Vector = [0.0, -9.81, 0.0]
     initial_velocity: Vector = [0.0, 0.0, 0.0]

@@ -7,8 +7,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from pliant.core.errors import BadInput
+from pliant.dynamics.law_system import make_system
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.system import System
 
 RIGID_SHIFT = 1e-3
 """Shift, as a share of the stiffness-to-mass scale of the whole body, that makes a free body's
@@ -25,7 +25,7 @@ class Modes:
 
 def modes(scene: Scene, count: int = 6) -> Modes:
     """The `count` lowest modes about the rest shape; a free body starts with its rigid motions."""
-    system = System(scene)
+    system = make_system(scene)
     s, n = system, system.node_count
     s.elasticity.assemble(s.matrix, s.mass, mass_factor=0.0, stiffness_factor=1.0)
     if s.walls is not None:

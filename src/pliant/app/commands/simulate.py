@@ -30,6 +30,7 @@ from pliant.app.runs import (
 )
 from pliant.app.scenes import find_description
 from pliant.core.errors import BadInput
+from pliant.dynamics.law_system import make_system
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import System
 
@@ -149,7 +150,7 @@ def simulate_into(
 
 def _system(scene: Scene, name: str) -> System:
     try:
-        return System(scene)
+        return make_system(scene)
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from error
 
