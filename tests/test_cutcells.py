@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+import pliant as pl
 from pliant.core.errors import BadInput
 from pliant.fem.cutcells import CutCells, cut_cells, full_moments
 
@@ -383,3 +384,30 @@ def test_fifty_thousand_cut_cells_take_seconds():
     per_cell = (time.perf_counter() - start) / len(active)
     # four times the budget of 2 s for 50 000: other work may share the machine
     assert per_cell * 50_000 < 8
+
+
+def test_subdivided_cells_add_up():
+    """Volumes of a turned box and of a ball gain a factor of four with each halving, the cells stay
+    the same few, and the surface stays closed and bounds the volume.
+    """
+    turned = pl.shapes.box(center=(0, 0, 0), size=(1, 0.7, 0.6)).rotated(axis=(1, 2, 3), angle=0.5)
+    ball = pl.shapes.sphere(radius=0.5)
+    for shape, exact in ((turned, 0.42), (ball, np.pi / 6.0)):
+        bodies = [pl.GridBody(shape, 0.1, subdivisions=s) for s in (1, 2, 4)]
+        errors = [abs(b.volume / exact - 1.0) for b in bodies]
+        assert errors[0] / errors[1] > 3.4
+        assert errors[1] / errors[2] > 3.4
+        assert len(bodies[2].cells) < 1.02 * len(bodies[0].cells)
+        for body in bodies:
+            at = body.surface.positions(body.nodes)
+            area = body.surface.area_vectors(at)
+            assert np.abs(area.sum(axis=0)).max() < 1e-12
+            inside = (at[body.surface.facets].mean(axis=1) * area).sum() / 3.0
+            assert inside == pytest.approx(body.volume, rel=1e-12)
+            assert body.fill.max() < 1.0 + 1e-12
+
+
+@pytest.mark.parametrize("count", [0, 9, 1.5])
+def test_bad_subdivisions(count):
+    with pytest.raises(pl.BadInput, match="whole number from 1 to 8"):
+        pl.GridBody(pl.shapes.sphere(radius=0.5), 0.2, subdivisions=count)

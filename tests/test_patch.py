@@ -49,6 +49,11 @@ def test_round_cut_cells():
 def test_plane_strain_cut_cells():
     shape = pl.shapes.box(center=(0, 0), size=(1, 1)).rotated(angle=0.3)
     check(pl.GridBody(shape, 0.13))
+    check(pl.GridBody(shape, 0.13, subdivisions=3))
+
+
+def test_subdivided_cells():
+    check(pl.GridBody(turned_box(0), 0.211, subdivisions=2))
 
 
 def test_tetrahedra_with_distorted_inner_nodes():

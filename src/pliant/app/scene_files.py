@@ -222,12 +222,16 @@ def _body(shape: Shape | None, table: BodyTable) -> Body:
     if table.kind == "tets":
         if table.spacing is not None:
             raise BadInput("body.spacing: tets have an edge_length, not a spacing.")
+        if table.subdivisions != 1:
+            raise BadInput("body.subdivisions: only the cells of a grid are subdivided.")
         return _within("body", lambda: TetBody(shape or table.file, table.edge_length))
     if table.edge_length is not None:
         raise BadInput("body.edge_length: a grid has a spacing, not an edge_length.")
     if shape is None:
         raise BadInput('body.file: only a body of kind = "tets" can come from a mesh file.')
-    return _within("body", lambda: GridBody(shape, table.spacing))
+    return _within(
+        "body", lambda: GridBody(shape, table.spacing, subdivisions=table.subdivisions)
+    )
 
 
 def _within(place: str, make: Callable[[], Any]) -> Any:

@@ -34,6 +34,7 @@ class BodyTable(Table):
 
     kind: Literal["grid", "tets"] = "grid"
     spacing: Positive | None = None
+    subdivisions: Annotated[int, Field(ge=1, le=8)] = 1
     edge_length: Positive | None = None
     file: str | None = None
 

@@ -37,6 +37,7 @@ class Body:
     lattice: np.ndarray | None = None
     shape: Shape | None = None
     requested_size: float | None = None
+    subdivisions: int = 1
 
     @property
     def origin_of(self) -> dict | None:
@@ -47,6 +48,8 @@ class Body:
         body: dict = {"kind": "grid" if self.is_grid else "tets"}
         if self.requested_size is not None:
             body[size] = self.requested_size
+        if self.subdivisions > 1:
+            body["subdivisions"] = self.subdivisions
         return {"shape": self.shape.to_dict(), "body": body}
 
     @property
