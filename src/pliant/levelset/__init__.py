@@ -1,0 +1,1 @@
+"""The surface in motion: displacements beyond the body, and its level set carried along."""

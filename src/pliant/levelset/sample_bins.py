@@ -1,0 +1,54 @@
+"""Scattered samples sorted into the cells of a grid, so that nodes find those near them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import warp as wp
+
+from pliant.core.launch import to_device
+
+RIM = 3
+"""Cells beyond the grid whose samples are kept: the largest kernel of the advections."""
+
+
+@dataclass(frozen=True)
+class SampleBins:
+    """Samples in the order of their cells, last axis fastest; 2D grids have one layer.
+
+    order: (kept,) rows of the caller's arrays; samples beyond the rim are dropped. On the device:
+    places (kept,) vec3d in cells, start (bins + 1,) the first sample of each bin. Bin b holds the
+    places with floor(p) = b - rim.
+    """
+
+    order: np.ndarray
+    places: wp.array
+    start: wp.array
+    nodes: wp.vec3i
+    bins: wp.vec3i
+    rim: wp.vec3i
+    node_count: int
+
+    @classmethod
+    def sorted(cls, places: np.ndarray, shape: tuple[int, ...]) -> "SampleBins":
+        """Sort samples at `places` (n, dim), in cells from node 0 of a grid of `shape` nodes."""
+        places = np.asarray(places, float)
+        dim = len(shape)
+        nodes, rim = np.ones(3, np.int64), np.zeros(3, np.int64)
+        nodes[:dim], rim[:dim] = shape, RIM
+        bins = nodes + 2 * rim
+        three = np.zeros((len(places), 3))
+        three[:, :dim] = places
+        # clipped before they become integers: a far sample must not wrap around
+        cell = np.floor(np.clip(three, -rim - 1.0, nodes + rim + 1.0)).astype(np.int64) + rim
+        kept: np.ndarray = np.flatnonzero(((cell >= 0) & (cell < bins)).all(axis=1))
+        flat = np.asarray(np.ravel_multi_index(tuple(cell[kept].T), tuple(bins)))
+        rank: np.ndarray = np.argsort(flat, kind="stable")
+        order: np.ndarray = kept[rank]
+        start = np.searchsorted(flat[rank], np.arange(int(np.prod(bins)) + 1))
+        return cls(
+            order,
+            to_device(three[order], wp.vec3d),
+            to_device(start.astype(np.int32), wp.int32),
+            *(wp.vec3i(*map(int, v)) for v in (nodes, bins, rim)),
+            node_count=int(np.prod(nodes)),
+        )
