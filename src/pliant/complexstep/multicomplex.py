@@ -163,9 +163,6 @@ def _level(z: Multicomplex, w: Any) -> tuple[Multicomplex, Any]:
 def reciprocal(z: Multicomplex) -> Multicomplex:
     """1 / (a + b i) = (a - b i) / (a^2 + b^2)."""
     a, b = z.re, z.im
-    if _fast.get():
-        r = 1.0 / a
-        return Multicomplex(r, -(b * r * r))
     q = 1.0 / (a * a + b * b)
     return Multicomplex(a * q, -(b * q))
 

@@ -71,11 +71,12 @@ class StaticProblem:
 
 def solve_law_static(
     system: LawSystem, *, tolerance: float = 1e-8, start: np.ndarray | None = None,
-    load_steps: int = 1,
+    load_steps: int = 1, ramp: bool = True,
 ) -> tuple[np.ndarray, list[NewtonRecord], int]:
     """Displacement (nodes, 3), the record of every load step, and how often a step was halved.
 
-    start: displacement (nodes, 3) to begin at; load_steps: equal steps that are tried first.
+    start: displacement (nodes, 3) to begin at; load_steps: equal steps that are tried first; ramp:
+    whether a failed step is tried again with less load (from zero: `start` is then at rest).
     """
     problem = StaticProblem(system)
     newton = Newton(problem, system.node_count, direct=True)
@@ -86,7 +87,7 @@ def solve_law_static(
     target = boundary.prescribed(0.0)
     modulus = float(np.mean(system.lam + 2.0 * system.mu))
     tiny = 1e-12 * modulus * float(system.scene.body.volume) ** (2.0 / 3.0)
-    load, step = 0.0, 1.0 / load_steps
+    load, step = 0.0, 1.0 / load_steps if ramp else 1.0
     records: list[NewtonRecord] = []
     halvings = 0
     while load < 1.0 - 1e-12:
@@ -109,7 +110,7 @@ def solve_law_static(
             wp.copy(u, saved)
             step /= 2.0
             halvings += 1
-            if step < SMALLEST_LOAD_STEP:
+            if step < SMALLEST_LOAD_STEP or not ramp:
                 raise SolverFailure(
                     f"The body found no rest at {goal:.0%} of its load: {failure} "
                     "Reduce the load, or simulate with damping instead."

@@ -1,0 +1,184 @@
+"""Bend, compress, stretch and twist a box of about 14,700 tetrahedra, for every law.
+
+After seed 004, figure 4.9. The bottom is held, the top is moved by prescribed displacements in load
+steps; each step is one Newton solve. Run: python benchmarks/law_deformations.py [--out DIR]
+[--laws a,b] [--edge 0.083]. Writes deformations.json and deformations.png.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+
+import pliant as pl
+from pliant.core.errors import SolverFailure
+from pliant.dynamics.law_statics import solve_law_static
+from pliant.dynamics.law_system import LawSystem
+from pliant.fem.laws import LAWS
+
+SIZE = np.array([0.8, 1.0, 0.8])
+YOUNGS_MODULUS, POISSON_RATIO = 1e3, 0.4
+
+
+def bend(x, s):
+    """The top face travels along an arc of 60 degrees about z."""
+    angle = s * np.radians(60.0)
+    radius = SIZE[1] / max(angle, 1e-9)
+    centre = np.array([-radius, 0.0])  # of the middle line, in x and y
+    r = radius + x[:, 0]
+    out = np.zeros_like(x)
+    out[:, 0] = centre[0] + r * np.cos(angle) - x[:, 0]
+    out[:, 1] = r * np.sin(angle) - x[:, 1]
+    return out
+
+
+def compress(x, s):
+    """The top face goes down by 40 % of the height."""
+    return np.broadcast_to([0.0, -0.4 * s * SIZE[1], 0.0], x.shape).copy()
+
+
+def stretch(x, s):
+    """The top face goes up by 80 % of the height."""
+    return np.broadcast_to([0.0, 0.8 * s * SIZE[1], 0.0], x.shape).copy()
+
+
+def twist(x, s):
+    """The top face turns by 120 degrees about y."""
+    a = s * np.radians(120.0)
+    out = np.zeros_like(x)
+    out[:, 0] = np.cos(a) * x[:, 0] + np.sin(a) * x[:, 2] - x[:, 0]
+    out[:, 2] = -np.sin(a) * x[:, 0] + np.cos(a) * x[:, 2] - x[:, 2]
+    return out
+
+
+MOTIONS = {"bend": bend, "compress": compress, "stretch": stretch, "twist": twist}
+LOAD_STEPS = 10
+SMALLEST = 1.0 / 320.0
+
+
+def body_of(edge: float):
+    """The box, its bottom at y = 0."""
+    shape = pl.shapes.box(center=(0, SIZE[1] / 2, 0), size=tuple(SIZE))
+    return pl.TetBody(shape, edge_length=edge)
+
+
+def law_named(name: str):
+    """Laws that are not defined or not stiff everywhere are continued below a stretch of 0.3."""
+    invertible = name in ("st-venant-kirchhoff",)
+    return LAWS[name].from_moduli(YOUNGS_MODULUS, POISSON_RATIO, invertible=invertible)
+
+
+def deform(body, law, motion, *, steps: int = LOAD_STEPS, tolerance: float = 1e-6):
+    """Displacement after all load steps and what each took."""
+    top = pl.shapes.half_space(normal=(0, -1, 0), offset=-SIZE[1] + 1e-9)
+    bottom = pl.shapes.half_space(normal=(0, 1, 0), offset=1e-9)
+    u = np.zeros((len(body.nodes), 3))
+    record: dict = {"newton": [], "pcg": [], "halvings": 0, "rates": []}
+    share, step = 0.0, 1.0 / steps
+    began = time.perf_counter()
+    while share < 1.0 - 1e-9:
+        goal = min(1.0, share + step)
+        held = [pl.Fixed(bottom), pl.Fixed(top, lambda x, t, s=goal: motion(x, s))]
+        scene = pl.Scene(body, gravity=(0, 0, 0), fixed=held, law=law)
+        system = LawSystem(scene)
+        try:
+            u, records, _ = solve_law_static(system, tolerance=tolerance, start=u, ramp=False)
+        except SolverFailure:
+            step /= 2.0
+            record["halvings"] += 1
+            if step < SMALLEST:
+                record["failed_at"] = share
+                break
+            continue
+        share = goal
+        step = min(1.5 * step, 1.0 / steps)
+        record["newton"].append(sum(r.iterations for r in records))
+        record["pcg"].append(sum(r.solver_iterations for r in records))
+        record["last"] = records[-1].history
+    record["seconds"] = time.perf_counter() - began
+    record["complete"] = share >= 1.0 - 1e-9
+    return u, record
+
+
+def volume_of(body, u) -> float:
+    """Volume of the deformed tetrahedra."""
+    x = (body.nodes + u)[body.cells]
+    return float(np.linalg.det(x[:, 1:] - x[:, :1]).sum() / 6.0)
+
+
+def draw(body, shapes, path: Path) -> None:
+    """One column per law, one row per motion."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from matplotlib.colors import LightSource
+    from mpl_toolkits.mplot3d.art3d import Poly3DCollection
+
+    names = list(shapes)
+    rows = list(MOTIONS)
+    figure = plt.figure(figsize=(1.55 * len(names), 2.1 * len(rows)))
+    facets = body.surface.facets
+    light = LightSource(azdeg=225, altdeg=45)
+    for j, name in enumerate(names):
+        for i, motion in enumerate(rows):
+            axes = figure.add_subplot(
+                len(rows), len(names), i * len(names) + j + 1, projection="3d"
+            )
+            u = shapes[name].get(motion)
+            if u is not None:
+                points = body.surface.positions(body.nodes + u)[:, [0, 2, 1]]
+                triangles = points[facets][:, ::-1]
+                faces = Poly3DCollection(
+                    triangles, facecolors="#7aa6c2", edgecolors="#00000018", linewidths=0.15,
+                    shade=True, lightsource=light,
+                )  # fmt: skip
+                axes.add_collection3d(faces)
+            axes.set_xlim(-0.9, 0.7)
+            axes.set_ylim(-0.8, 0.8)
+            axes.set_zlim(0.0, 1.6)
+            axes.set_box_aspect((1, 1, 1), zoom=1.5)
+            axes.view_init(elev=12, azim=-70)
+            axes.set_axis_off()
+            if i == 0:
+                axes.set_title(name, fontsize=7)
+    figure.subplots_adjust(0, 0, 1, 0.96, 0, 0)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def main() -> None:
+    """Run, write, draw."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    parser.add_argument("--laws", default=",".join(LAWS))
+    parser.add_argument("--edge", type=float, default=0.083)
+    asked = parser.parse_args()
+    asked.out.mkdir(parents=True, exist_ok=True)
+    body = body_of(asked.edge)
+    table: dict = {"cells": len(body.cells), "nodes": len(body.nodes), "laws": {}}
+    shapes: dict = {}
+    print(f"{len(body.cells)} tetrahedra, {len(body.nodes)} nodes")
+    for name in asked.laws.split(","):
+        law = law_named(name)
+        shapes[name], table["laws"][name] = {}, {}
+        for label, motion in MOTIONS.items():
+            u, record = deform(body, law, motion)
+            record["volume"] = volume_of(body, u) / float(np.prod(SIZE))
+            shapes[name][label] = u
+            table["laws"][name][label] = record
+            print(
+                f"{name:20} {label:9} {'done' if record['complete'] else 'FAILED':7}"
+                f"newton median {np.median(record['newton'] or [0]):4.1f} "
+                f"max {max(record['newton'] or [0]):3d} halvings {record['halvings']:2d} "
+                f"volume {record['volume']:.3f} {record['seconds']:6.1f} s",
+                flush=True,
+            )
+    (asked.out / "deformations.json").write_text(json.dumps(table, indent=1))
+    draw(body, shapes, asked.out / "deformations.png")
+
+
+if __name__ == "__main__":
+    main()
