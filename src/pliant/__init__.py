@@ -31,6 +31,7 @@ from pliant.geometry import shapes
 from pliant.geometry.load import load_shape
 from pliant.inverse.field_penalty import FieldPenalty
 from pliant.inverse.fit import Fit
+from pliant.inverse.level_set_cost import LevelSets
 from pliant.inverse.measures import NodeMotions
 from pliant.inverse.priors import Prior
 from pliant.inverse.reconstruct import reconstruct
@@ -49,10 +50,10 @@ def load_scene(path) -> Scene:
 
 __all__ = [
     "BadInput", "Body", "BodyForce", "Camera", "CentralDifferences", "ContactLaw",
-    "FieldPenalty", "Fit", "Fixed", "GridBody", "HHT", "ImplicitEuler", "LinearAcceleration",
-    "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2", "Newmark3",
-    "NodeMotions", "Observations", "Obstacle", "Plane", "PliantError", "PointLoad", "Pressure",
-    "Prior", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction", "Trajectory",
-    "energy", "laws", "load_scene", "load_shape", "modes", "observe", "reconstruct",
+    "FieldPenalty", "Fit", "Fixed", "GridBody", "HHT", "ImplicitEuler", "LevelSets",
+    "LinearAcceleration", "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2",
+    "Newmark3", "NodeMotions", "Observations", "Obstacle", "Plane", "PliantError", "PointLoad",
+    "Pressure", "Prior", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction",
+    "Trajectory", "energy", "laws", "load_scene", "load_shape", "modes", "observe", "reconstruct",
     "ring_of_cameras", "set_device", "set_threads", "shapes", "simulate", "solve_static",
 ]  # fmt: skip

@@ -202,4 +202,6 @@ def make_measure(scene: Scene, seen: Observations | NodeMotions, cost: str) -> M
     """The measure for what was seen."""
     if isinstance(seen, NodeMotions):
         return NodeMeasure(scene, seen)
+    if not isinstance(seen, Observations):  # level sets: a module that builds on this one
+        return seen.measure(scene)
     return SurfaceMeasure(scene, seen, cost)
