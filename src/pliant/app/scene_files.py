@@ -13,6 +13,7 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -404,7 +405,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         result["loads"] = [_load_table(load, i) for i, load in enumerate(scene.loads)]
     if scene.obstacles:
         result["obstacles"] = [_obstacle_table(o) for o in scene.obstacles]
-        law = {k: getattr(c, k) for k in ("stiffness", "sharpness", "friction", "slip_speed")}
+        law = {f.name: getattr(c, f.name) for f in fields(c)}
         result["contact"] = {k: v for k, v in law.items() if v is not None}
     return result
 

@@ -126,6 +126,7 @@ class ContactTable(Table):
 
     stiffness: Positive | None = None
     sharpness: Positive | None = None
+    margin: float | None = None
     friction: NotNegative = 0.0
     slip_speed: Positive = 1e-3
 

@@ -1,8 +1,9 @@
 """Contact forces at surface points: softmin springs towards planes and sampled shapes.
 
 A point p of area A at distance d presses with A * s(d) along the obstacle's normal n, where
-s(d) = k ln(1 + exp(-a d)) / a (seed 000, eq. 2.8.3). A step needs the force at its end. It is taken
-at the predicted position x~ and, because s is steep, linearised there in the unknown:
+s(d) = k ln(1 + exp(-a (d + m))) / a (seed 000, eq. 2.8.3, with a margin m). A step needs the force
+at its end. It is taken at the predicted position x~ and, because s is steep, linearised there in
+the unknown:
 
     f' = A n (s(d~) + s'(d~) n . (x' - x~)),
 
@@ -43,6 +44,7 @@ class PointData:
     positions: wp.array(dtype=wp.vec3d)
     stiffness: wp.float64
     sharpness: wp.float64
+    margin: wp.float64
     friction: wp.float64
     slip_speed: wp.float64
 
@@ -91,19 +93,19 @@ def logistic(x: wp.float64) -> wp.float64:
 @wp.func
 def pressure(p: PointData, d: wp.float64) -> wp.float64:
     """s(d) >= 0."""
-    return p.stiffness * softplus(-p.sharpness * d) / p.sharpness
+    return p.stiffness * softplus(-p.sharpness * (d + p.margin)) / p.sharpness
 
 
 @wp.func
 def pressure_slope(p: PointData, d: wp.float64) -> wp.float64:
     """s'(d) <= 0."""
-    return -p.stiffness * logistic(-p.sharpness * d)
+    return -p.stiffness * logistic(-p.sharpness * (d + p.margin))
 
 
 @wp.func
 def pressure_curvature(p: PointData, d: wp.float64) -> wp.float64:
     """s''(d) >= 0."""
-    g = logistic(-p.sharpness * d)
+    g = logistic(-p.sharpness * (d + p.margin))
     return p.stiffness * p.sharpness * g * (wp.float64(1.0) - g)
 
 
@@ -267,6 +269,12 @@ class _Gather:
     weight: wp.array
 
 
+def _margin(law: ContactLaw, spacing: float) -> float:
+    if law.margin is not None:
+        return law.margin
+    return 0.5 * spacing if law.sharpness is None else 0.0
+
+
 class Contact:
     """Contact of one body with the obstacles of a scene."""
 
@@ -286,6 +294,7 @@ class Contact:
         data.positions = to_device(positions, wp.vec3d)
         data.stiffness = law.stiffness or 0.0
         data.sharpness = law.sharpness or 10.0 / body.spacing
+        data.margin = _margin(law, body.spacing)
         data.friction = law.friction
         data.slip_speed = law.slip_speed
         self.points = data

@@ -35,13 +35,16 @@ class Obstacle:
 class ContactLaw:
     """Softmin springs (seed 000, section 2.8), per area so that the mesh does not matter.
 
-    pressure(d) = stiffness * ln(1 + exp(-sharpness d)) / sharpness, for the distance d to the
-    obstacle. stiffness [Pa/m] defaults to 20 times Young's modulus over the spacing; sharpness
-    [1/m] to 10 over the spacing. friction: Coulomb coefficient, smoothed below slip_speed [m/s].
+    pressure(d) = stiffness * ln(1 + exp(-sharpness (d + margin))) / sharpness, for the distance d
+    to the obstacle. stiffness [Pa/m] defaults to 20 times Young's modulus over the spacing;
+    sharpness [1/m] to 10 over the spacing. margin [m] defaults to half a spacing where sharpness is
+    not given, else to 0: a body that just touches then feels 1 % of Young's modulus, about its
+    weight, and is not pushed off. friction: Coulomb coefficient, smoothed below slip_speed [m/s].
     """
 
     stiffness: float | None = None
     sharpness: float | None = None
+    margin: float | None = None
     friction: float = 0.0
     slip_speed: float = 1e-3
 
@@ -50,5 +53,7 @@ class ContactLaw:
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value > 0.0):
                 raise BadInput(f"Contact {name} must be positive, not {value}.")
+        if self.margin is not None and not np.isfinite(self.margin):
+            raise BadInput(f"Contact margin must be a length, not {self.margin}.")
         if not (np.isfinite(self.friction) and self.friction >= 0.0):
             raise BadInput(f"Contact friction must not be negative, not {self.friction}.")
