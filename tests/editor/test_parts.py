@@ -83,7 +83,7 @@ def test_cell_count_is_that_of_the_body(shape):
 
 
 def test_cell_count_of_a_fine_grid_is_close(monkeypatch):
-    monkeypatch.setattr(cell_count, "EXACT", 8000)
+    monkeypatch.setattr(cell_count, "EXACT", 30_000)
     shape = SHAPES[0]
     cells, exact = grid_cells(shape, 0.05)
     assert not exact

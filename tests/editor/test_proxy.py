@@ -123,7 +123,8 @@ def test_token_beside_a_copy_of_itself_is_refused(port, token):
 
 @pytest.mark.parametrize(
     "host",
-    ["", "evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "127.0.0.1.nip.io:{port}",
+    ["", "evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1",
+     "127.0.0.1.nip.io:{port}",
      "localhost.evil.example:{port}", "0.0.0.0:{port}", "127.0.0.1:{port}@evil.example",
      "169.254.0.1:{port}"],
 )  # fmt: skip

@@ -166,7 +166,11 @@ def test_uploads_are_refused(editor, name, change, reason):
 def test_message_beyond_the_limit_closes_the_page(editor):
     with page_of(editor) as page:
         page.recv(timeout=5.0)
-        with pytest.raises(WebSocketException):
+
+        def too_much():
             page.send(b"x" * (17 * 1024**2))
             while True:
                 page.recv(timeout=5.0)
+
+        with pytest.raises(WebSocketException):
+            too_much()

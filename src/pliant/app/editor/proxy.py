@@ -40,7 +40,7 @@ CHUNK = 256 * 1024
 Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 
 _POLICY = (
-    "default-src 'self'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' blob:; "
+    "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval' blob:; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self' data:; "
     "worker-src 'self' blob:; connect-src 'self' {sockets} data: blob:; "
     "frame-ancestors 'none'; form-action 'none'; base-uri 'none'; object-src 'none'"

@@ -5,6 +5,7 @@ that another one goes on from there.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -129,7 +130,9 @@ class Simulation:
         start = None
         if not same_body and self._kept is not None and self._kept[0] == s.body_number:
             start = self._kept[1]
-        self._order("scene", (live, None if same_body else s.body, start))
+        # without its shape: a triangle mesh holds handles that do not travel
+        body = None if same_body else replace(s.body, shape=None)
+        self._order("scene", (live, body, start))
         self._order("speed", self._speed)
         self._sent = (s.body_number, live)
 

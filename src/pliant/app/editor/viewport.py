@@ -57,8 +57,12 @@ class Viewport:
         self._drawn_wire = 0.0
         self.on_surface_made: Any = lambda handle: None
         self._scene.set_up_direction("+y")
-        self._scene.configure_default_lights(enabled=True, cast_shadow=True)
+        self.set_shadows(True)
         self._scene.world_axes.visible = False
+
+    def set_shadows(self, shown: bool) -> None:
+        """Draw shadows, which cost more than the rest together in software."""
+        self._scene.configure_default_lights(enabled=True, cast_shadow=shown)
 
     # --- what belongs to the body
 

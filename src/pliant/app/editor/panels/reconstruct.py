@@ -107,7 +107,7 @@ class ReconstructPanel:
             self.context.desk.post(lambda: self._receive(child[0], message))
 
         self._child = Child(
-            fit, session.description, session.body, folder, starts, *self._machine,
+            fit, session.description, replace(session.body, shape=None), folder, starts, *self._machine,
             receive=receive, name="pliant-fit",
         )  # fmt: skip
         child.append(self._child)

@@ -59,7 +59,8 @@ class ShapePanel:
     def refresh(self) -> None:
         """Say what the shape is."""
         body = self.context.session.body
-        lo, hi = body.nodes.min(axis=0), body.nodes.max(axis=0)
+        rest = body.surface.positions(body.nodes)
+        lo, hi = rest.min(axis=0), rest.max(axis=0)
         size = " x ".join(f"{s:.3g}" for s in hi - lo)
         shape = self.context.session.description.get("shape") or {}
         kind = Path(str(shape.get("file", ""))).name or shape.get("type", "mesh")

@@ -20,6 +20,9 @@ class ViewPanel:
         )
         self.cut_only = gui.add_checkbox("Cut cells only", False)
         self.held = gui.add_checkbox("Held points", True, hint="Red dots on the held surface.")
+        self.shadows = gui.add_checkbox(
+            "Shadows", True, hint="Switch them off where the browser has no graphics card."
+        )
         self.colour = gui.add_dropdown(
             "Colour", tuple(COLOURS), initial_value="plain",
             hint="Von Mises stress: how strongly the material is sheared, as one number.",
@@ -38,6 +41,7 @@ class ViewPanel:
         for handle in (self.surface, self.cells, self.cut_only, self.held, self.colour,
                        self.fixed_scale, self.slice, self.slice_at):  # fmt: skip
             context.on_change(handle, lambda _: self.apply())
+        context.on_change(self.shadows, context.viewport.set_shadows)
         context.on_click(self.camera, lambda _: context.viewport.frame_camera())
 
     def refresh(self) -> None:

@@ -1,0 +1,124 @@
+"""A headless Chromium and an editor; without Chromium these tests are skipped, loudly."""
+
+import os
+import shutil
+import time
+import warnings
+
+import pytest
+
+FLAGS = (
+    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
+    "--disable-background-networking --disable-component-update --use-gl=angle "
+    "--use-angle=swiftshader --enable-unsafe-swiftshader --mute-audio"
+).split()
+
+NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+MISSING = (
+    "BROWSER TESTS SKIPPED: no Chromium was found. `make browser` installs Debian's where it can; "
+    "elsewhere set PLIANT_CHROMIUM to a Chromium or Chrome."
+)
+
+
+def chromium_path() -> str | None:
+    given = os.environ.get("PLIANT_CHROMIUM")
+    return given or next((p for p in map(shutil.which, NAMES) if p), None)
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    path = chromium_path()
+    if path is None:
+        warnings.warn(MISSING, stacklevel=1)
+        pytest.skip(MISSING)
+    pytest.importorskip("viser", reason="BROWSER TESTS SKIPPED: pip install 'pliant[view]'")
+    playwright = pytest.importorskip("playwright.sync_api", reason="BROWSER TESTS SKIPPED")
+    with playwright.sync_playwright() as p:
+        started = p.chromium.launch(executable_path=path, args=FLAGS, headless=True)
+        yield started
+        started.close()
+
+
+class Page:
+    """A page of the editor, in the words of a person."""
+
+    def __init__(self, browser, address: str, *, width: int = 700, height: int = 420):
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, accept_downloads=True
+        )
+        self.context.set_default_timeout(20_000)
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(address)
+        self.page.get_by_role("button", name="Play", exact=True).wait_for(timeout=30_000)
+        self.page.get_by_text("tip displacement").first.wait_for(timeout=30_000)
+
+    def tab(self, name: str) -> None:
+        self.page.get_by_role("tab", name=name, exact=True).click()
+
+    def press(self, name: str) -> None:
+        self.page.get_by_role("button", name=name, exact=True).click()
+
+    def choose(self, label: str, option: str) -> None:
+        box = self.page.get_by_role("combobox", name=label, exact=True)
+        box.click()
+        self.page.get_by_role("option", name=option, exact=True).click()
+        wait_for(lambda: box.input_value() == option)
+
+    def fill(self, label: str, value: str) -> None:
+        box = self.page.get_by_role("textbox", name=label, exact=True)
+        box.fill(value)
+        box.press("Enter")
+        box.blur()
+
+    def write(self, value: str) -> None:
+        """Into the last text field of the tab; viser gives them no name."""
+        box = self.page.get_by_role("textbox").last
+        box.fill(value)
+        box.blur()
+
+    def text(self) -> str:
+        return self.page.locator("body").inner_text()
+
+    def tip(self) -> float:
+        return float(self.text().partition("tip displacement ")[2].split()[0])
+
+    def time(self) -> float:
+        return float(self.text().partition("t = ")[2].split()[0])
+
+    def scrub(self, frame: int) -> None:
+        box = self.page.get_by_role("textbox").first  # the slider's own number
+        box.fill(str(frame))
+        box.press("Enter")
+
+    def picture(self) -> bytes:
+        """The 3D view alone."""
+        area = {"x": 0, "y": 130, "width": 310, "height": 280}
+        return self.page.screenshot(clip=area)
+
+    def close(self) -> None:
+        self.context.close()
+
+
+def wait_for(condition, seconds: float = 30.0, every: float = 0.05):
+    """The first true value of condition(), or an error with the last one."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"still {value!r} after {seconds} s"
+        time.sleep(every)
+
+
+def difference(a: bytes, b: bytes) -> float:
+    """Share of pixels that differ visibly."""
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    x, y = (np.asarray(Image.open(io.BytesIO(p)).convert("RGB"), int) for p in (a, b))
+    return float((np.abs(x - y).max(axis=2) > 24).mean())

@@ -1,0 +1,299 @@
+"""A person's way through the editor: load, fix, play, drag, pause, scrub, save, reopen, export."""
+
+import os
+import time
+
+import numpy as np
+import pytest
+import trimesh
+from conftest import Page, difference, wait_for
+
+import pliant as pl
+from pliant.app.scene_files import build_scene
+
+BLOCK = {
+    "title": "block",
+    "gravity": [0.0, 0.0, 0.0],
+    "shape": {"type": "box", "center": [0.5, 0.0, 0.0], "size": [1.0, 0.4, 0.4]},
+    "body": {"kind": "grid", "spacing": 0.2},
+    "material": {"youngs_modulus": 300.0, "mass_damping": 0.5, "stiffness_damping": 0.02},
+    "integrator": {"type": "Newmark1", "dt": 0.02, "theta": 0.6},
+}
+
+
+@pytest.fixture(scope="module")
+def editor(browser, tmp_path_factory):
+    from pliant.app.editor import editor as module
+    from pliant.app.editor.opening import Opened
+
+    folder = tmp_path_factory.mktemp("served")
+    before, module.LINGER = module.LINGER, 1.0
+    opened = Opened("editor", "block.toml", build_scene(BLOCK), folder)
+    made = module.Editor(opened, threads=1)
+    made.start()
+    made.desk.post(lambda: made.viewport.set_shadows(False))  # software draws them slowly
+    yield made
+    made.stop()
+    module.LINGER = before
+
+
+@pytest.fixture(scope="module")
+def page(browser, editor):
+    opened = Page(browser, editor.address)
+    yield opened
+    opened.close()
+    assert not opened.errors
+
+
+def test_opens_on_the_body_at_rest(page, editor):
+    assert page.page.url == f"http://127.0.0.1:{editor.proxy.port}/"  # the token is gone from it
+    assert (page.time(), page.tip()) == (0.0, 0.0)
+    assert "box, 1 x 0.4 x 0.4 m" in page.text()
+    wait_for(editor.processes)  # the simulation is warmed up
+    wait_for(lambda: difference(page.picture(), page.picture()) == 0.0)  # faded in, and still
+
+
+def test_mesh_panel_counts_before_it_builds(page, editor):
+    page.tab("Mesh")
+    assert "20 cells" in page.text()
+    page.fill("Spacing [m]", "0.1")
+    wait_for(lambda: "Will have 160 cells" in page.text())
+    assert len(editor.session.body.cells) == 20
+    page.press("Build")
+    wait_for(lambda: len(editor.session.body.cells) == 160)
+    wait_for(lambda: "Built: 160 cells" in page.text())
+
+
+def test_boundary_fixes_a_region(page, editor):
+    page.tab("Boundary")
+    assert "0 of" in page.text()
+    page.press("Add box")
+    wait_for(lambda: editor.session.scene.fixed)
+    wait_for(lambda: "25 of" not in page.text() and "surface points are held" in page.text())
+    held = editor.session.scene.fixed[0].region
+    assert held.contains(np.array([[0.0, 0.0, 0.0]])).all()
+    assert not held.contains(np.array([[1.0, 0.0, 0.0]])).any()
+
+
+def test_preset_changes_the_material(page, editor):
+    page.tab("Material")
+    page.choose("Preset", "Silicone 00-30")
+    wait_for(lambda: editor.session.scene.material.youngs_modulus == 6.9e4)
+    wait_for(lambda: "Smooth-On" in page.text())
+    page.fill("Young's modulus [Pa]", "300")
+    page.fill("Density [kg/m³]", "1")
+    page.fill("Mass damping [1/s]", "0.5")
+    page.fill("Stiffness damping [s]", "0.02")
+    wait_for(lambda: editor.session.scene.material.stiffness_damping == 0.02)
+    assert editor.session.scene.material.youngs_modulus == 300.0
+
+
+def test_gravity_plays_and_the_surface_moves(page, editor):
+    page.tab("Load")
+    before = page.picture()
+    page.press("Earth")
+    wait_for(lambda: editor.session.scene.gravity[1] == -9.81)
+    tips = [0.0]
+    for k in range(1, 4):
+        page.press("Step")
+        wait_for(lambda k=k: page.time() == pytest.approx(0.02 * k))
+        tips.append(page.tip())
+    assert (np.diff(tips) > 0.0).all()  # it begins to fall
+    page.press("Play")
+    wait_for(lambda: page.tip() > 0.1)
+    wait_for(lambda: "playing" in page.text())
+    wait_for(lambda: difference(before, page.picture()) > 0.01)
+
+
+def test_drag_while_it_runs(page, editor):
+    if not editor.simulation.running:
+        page.press("Play")
+    wait_for(lambda: editor.simulation.running and page.time() > 1.5)  # it has come to rest, nearly
+    heights = _height(editor)
+    x, y = _tip_on_screen(page, editor)
+    mouse = page.page.mouse
+    mouse.move(x, y)
+    mouse.down()
+    highest = heights
+    for k in range(1, 12):
+        mouse.move(x, y - 12 * k)
+        time.sleep(0.1)
+        highest = max(highest, _height(editor))
+    assert highest > heights + 0.05  # pulled up, against its weight
+    mouse.up()
+    wait_for(lambda: _height(editor) < highest - 0.03)  # let go, it falls back
+
+
+def _height(editor) -> float:
+    frame = editor.session.history[-1]
+    points = editor.session.body.surface.points
+    return float(points.at(frame.u)[editor.session.tip(), 1])
+
+
+def _tip_on_screen(page, editor) -> tuple[float, float]:
+    """Where the end of the bar is drawn, from the page's own camera."""
+    camera = next(iter(editor.server.get_clients().values())).camera
+    body = editor.session.body
+    u = editor.session.history[-1].u
+    near_end = body.nodes[:, 0] > 0.75
+    at = (body.nodes + u)[near_end].mean(axis=0)
+    forward = camera.look_at - camera.position
+    forward = forward / np.linalg.norm(forward)
+    right = np.cross(forward, [0.0, 1.0, 0.0])
+    right /= np.linalg.norm(right)
+    up = np.cross(right, forward)
+    d = at - camera.position
+    half = np.tan(camera.fov / 2.0)
+    width, height = camera.image_width, camera.image_height
+    scale = 0.5 * height / (half * (d @ forward))
+    canvas = page.page.locator("canvas").first.bounding_box()
+    ratio = canvas["height"] / height
+    x = canvas["x"] + ratio * (0.5 * width + scale * (d @ right))
+    y = canvas["y"] + ratio * (0.5 * height - scale * (d @ up))
+    return float(x), float(y)
+
+
+def test_pause_and_scrub(page, editor):
+    page.press("Pause")
+    wait_for(lambda: "paused" in page.text())
+    end = page.time()
+    time.sleep(0.3)
+    assert page.time() == end
+    later = page.picture()
+    page.scrub(3)
+    wait_for(lambda: page.time() < 0.5 * end)
+    assert page.time() == pytest.approx(editor.session.history[3].t, abs=1e-3)
+    wait_for(lambda: difference(later, page.picture()) > 0.005)
+    page.scrub(len(editor.session.history) - 1)
+    wait_for(lambda: page.time() == end)
+
+
+def test_step_and_reset(page, editor):
+    before = page.time()
+    page.press("Step")
+    wait_for(lambda: page.time() == pytest.approx(before + 0.02, abs=1e-3))
+    page.press("Reset")
+    wait_for(lambda: page.time() == 0.0)
+
+
+def test_view_by_stress_with_cells_and_slice(page, editor):
+    page.tab("View")
+    before = page.picture()
+    page.choose("Colour", "von Mises stress")
+    wait_for(lambda: difference(before, page.picture()) > 0.02)
+    page.choose("Slice across", "z")
+    page.page.get_by_role("checkbox", name="Cells", exact=True).click()
+    wait_for(lambda: editor.viewport.look.cells)
+    wait_for(lambda: difference(before, page.picture()) > 0.02)
+    page.choose("Slice across", "off")
+    page.choose("Colour", "plain")
+    page.page.get_by_role("checkbox", name="Cells", exact=True).click()
+    wait_for(lambda: not editor.viewport.look.cells)
+
+
+def test_two_pages_show_the_same(browser, page, editor):
+    second = Page(browser, editor.address, width=560, height=360)
+    try:
+        wait_for(lambda: len(editor.server.get_clients()) == 2)
+        second.press("Play")  # one page starts it, both see it
+        wait_for(lambda: page.tip() > 0.01)
+        page.press("Pause")
+        wait_for(lambda: "paused" in second.text())
+        wait_for(lambda: second.tip() == page.tip() > 0.0)
+    finally:
+        second.close()
+    wait_for(lambda: len(editor.server.get_clients()) == 1)
+    time.sleep(1.2)
+    assert editor.processes()  # the other page is still there
+
+
+def test_save_reopen_and_export(page, editor):
+    page.tab("Files")
+    page.write("mine.toml")
+    page.press("Save")
+    path = editor.session.folder / "mine.toml"
+    wait_for(path.is_file)
+    assert pl.load_scene(path).material.youngs_modulus == 300.0
+    page.choose("Format", "surface, OBJ")
+    page.press("Export")
+    (made,) = wait_for(lambda: list(editor.session.folder.glob("*.obj")))
+    mesh = trimesh.load(made)
+    assert mesh.is_watertight
+    assert mesh.volume == pytest.approx(0.16, rel=0.1)
+    with page.page.expect_download() as download:
+        page.page.get_by_role("link", name=made.name).click()
+    assert download.value.path().read_bytes() == made.read_bytes()
+    page.choose("Scene", "built in: drop")
+    page.press("Open")
+    wait_for(lambda: editor.session.name == "drop")
+    page.choose("Scene", "mine.toml")
+    page.press("Open")
+    wait_for(lambda: editor.session.name == "mine.toml")
+    assert len(editor.session.body.cells) == 160
+    assert len(editor.session.scene.fixed) == 1
+
+
+def test_names_that_leave_the_folder_are_refused(page, editor):
+    page.write("../evil.toml")
+    page.press("Save")
+    wait_for(lambda: "a file name here has" in page.text())
+    assert not (editor.session.folder.parent / "evil.toml").exists()
+
+
+def test_screenshot(page, editor):
+    from PIL import Image
+
+    page.press("Screenshot")
+    (made,) = wait_for(lambda: list(editor.session.folder.glob("screenshot_*.png")))
+    picture = np.asarray(Image.open(made))
+    assert picture.shape == (960, 1280, 3)
+    assert (picture.reshape(-1, 3).std(axis=0) > 5.0).all()  # not one colour
+
+
+def test_upload_of_a_mesh(page, editor, tmp_path):
+    file = tmp_path / "ball.ply"
+    trimesh.creation.icosphere(subdivisions=3, radius=0.5).export(file)
+    page.tab("Shape")
+    with page.page.expect_file_chooser() as chooser:
+        page.press("Upload a shape")
+    chooser.value.set_files(str(file))
+    wait_for(lambda: "ball.ply" in str(editor.session.description["shape"]))
+    assert (editor.session.folder / "ball.ply").is_file()
+    wait_for(lambda: "ball.ply, " in page.text())
+    assert editor.session.body.volume == pytest.approx(np.pi / 6.0, rel=0.02)
+    assert 2000 < len(editor.session.body.cells) < 4500
+
+
+def test_diverging_run_is_told_in_the_page(page, editor):
+    page.tab("Files")
+    page.choose("Scene", "mine.toml")
+    page.press("Open")
+    wait_for(lambda: len(editor.session.body.cells) == 160)
+    page.tab("Solver")
+    page.choose("Integrator", "CentralDifferences")
+    page.fill("Time step [s]", "0.2")
+    wait_for(lambda: editor.session.scene.dt == 0.2)
+    page.press("Play")
+    wait_for(lambda: "smaller time step" in page.text())
+    wait_for(lambda: "paused" in page.text())
+
+
+def test_closing_the_page_in_mid_run_leaves_nothing(browser, page, editor):
+    page.choose("Integrator", "ImplicitEuler")
+    page.fill("Time step [s]", "0.02")
+    wait_for(lambda: editor.session.scene.dt == 0.02)
+    page.press("Reset")
+    page.press("Play")
+    wait_for(lambda: page.time() > 0.1)
+    (pid,) = editor.processes()
+    page.page.close(run_before_unload=False)
+    wait_for(lambda: not editor.server.get_clients())
+    wait_for(lambda: not editor.processes(), 10.0)
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"), 10.0)
+    at = editor.session.history[-1].t
+    again = Page(browser, editor.address)
+    wait_for(lambda: again.time() == pytest.approx(at, abs=1e-3))  # nothing is lost
+    again.press("Play")
+    wait_for(lambda: again.time() > at + 0.05)
+    again.close()
+    wait_for(lambda: not editor.processes(), 10.0)
