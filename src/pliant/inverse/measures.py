@@ -21,9 +21,9 @@ from pliant.inverse.costs import (
 )
 from pliant.inverse.losses import Loss
 from pliant.inverse.pullback import pull_back_residuals
+from pliant.observe.curved_surface import seen_surface
 from pliant.observe.observations import Observations
 from pliant.observe.raycast import SurfaceQueries
-from pliant.observe.rounding import bulge_of
 
 Pair = tuple[np.ndarray, np.ndarray]
 """Displacement and velocity of the nodes, (nodes, 3) each; or their tangents or duals."""
@@ -71,10 +71,10 @@ class SurfaceMeasure:
         if self.cost_name == "depth" and not organised:
             raise BadInput("The depth cost needs the pixel of every point: use cost='foot'.")
         self._body, self._seen = scene.body, seen
-        self._surface = surface = scene.body.surface
-        self._queries = SurfaceQueries(
-            surface.positions(scene.body.nodes), surface.facets, bulge_of(scene.body)
-        )
+        fine = seen_surface(scene.body)
+        self._surface, self._share = fine.surface, fine.share
+        surface = fine.surface
+        self._queries = SurfaceQueries(surface.positions(scene.body.nodes), surface.facets)
         self.times = [(k, f.time) for k, f in enumerate(seen.frames) if len(f)]
         self.frame_count = len(seen.frames)
         self.noise = seen.noise
@@ -85,12 +85,15 @@ class SurfaceMeasure:
         if self.cost_name == "pullback":
             r, nodes, slope = pull_back_residuals(self._body, u, seen.points)
             return Residuals(r, nodes, slope, np.ones(len(r), bool))
-        points = self._surface.positions(self._body.nodes + u)
+        points = self._surface.points.matrix @ (self._body.nodes + u)
         self._queries.move(points)
         if self.cost_name == "depth":
             near = max(3.0 * loss.sigma, self._body.spacing)
             return depth_residuals(self._queries, seen, self._seen.cameras, near)
-        curvature = mean_curvature(points, self._surface.facets)
+        own = self._body.surface
+        curvature = mean_curvature(own.positions(self._body.nodes + u), own.facets)
+        if self._share is not None:
+            curvature = self._share @ curvature
         return foot_residuals(self._queries, seen, curvature, loss.sigma)
 
     def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:

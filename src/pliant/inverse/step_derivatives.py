@@ -20,7 +20,7 @@ from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
 from pliant.linalg.batched import BatchedConjugateGradients
-from pliant.linalg.blocks import add_scaled_rows, combine, keep_free
+from pliant.linalg.blocks import combine, keep_free
 from pliant.linalg.multigrid import Multigrid
 from pliant.linalg.pcg import Tolerance
 
@@ -147,12 +147,15 @@ class StepDerivatives:
         m_change = self._mix(mass[1:], change.fields())
         if d.mass_damping != 0.0:
             combine(m_change, (1.0, m_change), (d.mass_damping, self._mix(damping, state4)))
-        add_scaled_rows(b, s.mass, -1.0, m_change)
+        s.add_inertia(m_change, b, -1.0)
         if np.any(d.mass) or np.any(d.gravity):
             g = vector3("gravity", s.scene.gravity)
-            m_total = self._mix(mass, state4).numpy() if np.any(d.mass) else 0.0
-            host = d.mass[:, None] * (total * g - m_total)
+            m_total = self._mix(mass, state4)
+            host = d.mass[:, None] * (total * g - m_total.numpy())
             host = host + total * s.mass_host[:, None] * d.gravity
+            ghost = s.ghost_inertia_per_mass(m_total)
+            if ghost is not None:
+                host -= d.mass.sum() * ghost
             self._add_host(b, host)
         if s.contact is not None:
             d_base_u = self._mix(scheme.next_u[1:], change.fields())
@@ -208,10 +211,15 @@ class StepDerivatives:
         host4 = [f.numpy() for f in state4]
         damped = sum(c * f for c, f in zip(damping, host4, strict=True))
         dual.stiffness_damping += float(np.sum(w_bar.numpy() * damped))
-        dual.mass_damping -= float(np.sum(s.mass_host[:, None] * y_host * damped))
+        damped_inertia = zeros(n, wp.vec3d)
+        s.add_inertia(to_device(damped, wp.vec3d), damped_inertia, 1.0)
+        dual.mass_damping -= float(np.sum(y_host * damped_inertia.numpy()))
         m_total = sum(c * f for c, f in zip(mass, host4, strict=True))
         g = vector3("gravity", s.scene.gravity)
         dual.mass += np.sum(y_host * (total * g - m_total), axis=1)
+        ghost = s.ghost_inertia_per_mass(to_device(m_total, wp.vec3d))
+        if ghost is not None:
+            dual.mass -= np.sum(y_host * ghost)
         dual.gravity += total * (s.mass_host @ y_host)
         if s.contact is not None:
             c = add_contact_adjoint(
@@ -228,7 +236,7 @@ class StepDerivatives:
         out = []
         for z in range(3):
             field = self._mix([r[z + 1] for r in rows], bar.fields())
-            add_scaled_rows(field, s.mass, -mass[z + 1], y)
+            s.add_inertia(y, field, -mass[z + 1])
             combine(
                 field, (1.0, field), (stiff[z + 1], w_bar), (scheme.predictor[z], turned_bar),
                 (scheme.next_u[z + 1], base_u_bar),

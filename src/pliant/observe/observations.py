@@ -7,8 +7,8 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.dynamics.trajectory import Trajectory
 from pliant.observe.camera import Camera
+from pliant.observe.curved_surface import seen_surface
 from pliant.observe.raycast import SurfaceQueries
-from pliant.observe.rounding import bulge_of
 
 
 @dataclass(frozen=True)
@@ -80,11 +80,12 @@ def observe(
     body = run.scene.body
     if body.dim != 3:
         raise BadInput("Depth cameras see 3D bodies only.")
-    queries = SurfaceQueries(run.surface(0), body.surface.facets, bulge_of(body))
+    surface = seen_surface(body).surface
+    queries = SurfaceQueries(surface.positions(body.nodes), surface.facets)
     chosen = range(1, len(run.times)) if frames is None else frames
     seen = []
     for k in chosen:
-        queries.move(run.surface(k))
+        queries.move(surface.points.matrix @ (body.nodes + run.displacements[k]))
         parts = []
         for index, camera in enumerate(cameras):
             parts.append(_film(queries, camera, index, rng, noise, outliers, dropped, quantisation))

@@ -16,13 +16,6 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import launch, to_device, zeros
-from pliant.observe.rounding import Bulge
-
-GRAZING_RAY = 0.05
-"""Cosine below which a ray is too flat to be moved onto the bulge of its facet."""
-
-STEEPEST = 0.5
-"""Largest slope of a bulge against its facet; slivers of cut cells would show any."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +65,7 @@ def _nearest(
 class SurfaceQueries:
     """Ray and nearest-point queries on a triangle surface whose points move."""
 
-    def __init__(
-        self, positions: np.ndarray, triangles: np.ndarray, bulge: Bulge | None = None
-    ):
-        """bulge: how the true surface rises over the triangles (see rounding)."""
-        self._bulge = bulge
+    def __init__(self, positions: np.ndarray, triangles: np.ndarray):
         self.triangles = np.asarray(triangles, np.int64)
         self._centre = positions.mean(axis=0)  # f32 keeps more digits near zero
         self._mesh = wp.Mesh(
@@ -117,25 +106,7 @@ class SurfaceQueries:
         x = o + t[:, None] * d
         bary = _barycentric(x, p0, e1, e2, cross)
         normal = cross / np.maximum(np.linalg.norm(cross, axis=1), 1e-300)[:, None]
-        if self._bulge is not None:
-            s, tilted = self._raised(triangle, bary, e1, e2, cross, normal)
-            facing = np.einsum("ij,ij->i", tilted, d)
-            # one Newton step along the ray; a grazing ray stays on the facet
-            t = t + np.where(facing < -GRAZING_RAY, s / np.minimum(facing, -GRAZING_RAY), 0.0)
-            normal = tilted / np.linalg.norm(tilted, axis=1)[:, None]
         return Hits(item, triangle, bary, normal, t)
-
-    def _raised(self, triangle, bary, e1, e2, cross, normal):
-        """Height of the true surface above the facet, and its normal n - grad s (not unit)."""
-        assert self._bulge is not None
-        s, by_bary = self._bulge.height(triangle, np.clip(bary, 0.0, 1.0))
-        area2 = np.maximum(np.einsum("ij,ij->i", cross, cross), 1e-300)[:, None]
-        g1, g2 = np.cross(e2, cross) / area2, np.cross(cross, e1) / area2
-        gradient = (by_bary[:, 1:2] - by_bary[:, :1]) * g1
-        gradient += (by_bary[:, 2:] - by_bary[:, :1]) * g2
-        length = np.linalg.norm(gradient, axis=1)
-        gradient *= np.minimum(1.0, STEEPEST / np.maximum(length, 1e-300))[:, None]
-        return s, normal - gradient
 
     def nearest(self, points: np.ndarray, reach: float = np.inf) -> Hits:
         """Foot point of each point; distance is positive outside."""
@@ -157,13 +128,6 @@ class SurfaceQueries:
         foot = bary[:, :1] * p0 + bary[:, 1:2] * p1 + bary[:, 2:] * p2
         cross = np.cross(p1 - p0, p2 - p0)
         normal = cross / np.maximum(np.linalg.norm(cross, axis=1), 1e-300)[:, None]
-        if self._bulge is not None:
-            unit = cross / np.maximum(np.linalg.norm(cross, axis=1), 1e-300)[:, None]
-            s, tilted = self._raised(triangle, bary, p1 - p0, p2 - p0, cross, unit)
-            # distance to the plane that touches the true surface above the foot
-            normal = tilted / np.linalg.norm(tilted, axis=1)[:, None]
-            away = np.einsum("ij,ij->i", p - foot - s[:, None] * unit, normal)
-            return Hits(item, triangle, bary, normal, away)
         gap = p - foot
         length = np.linalg.norm(gap, axis=1)
         side = np.where(np.einsum("ij,ij->i", gap, normal) >= 0.0, 1.0, -1.0)
