@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow bench bench-check lint clean
+.PHONY: demo test test-slow browser bench bench-check lint clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -12,11 +12,26 @@ BIN := .venv/bin
 demo: .venv/installed
 	$(BIN)/pliant demo --out runs/demo
 
-test: .venv/installed
+test: .venv/installed .venv/browser
 	$(BIN)/python -m pytest
 
 test-slow: .venv/installed
 	$(BIN)/python -m pytest -m slow
+
+# Chromium for the tests of the editor, where Debian's can be installed; they are skipped elsewhere.
+browser: .venv/browser
+
+.venv/browser: .venv/installed
+	@if command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null; then \
+		touch $@; \
+	else \
+		sudo=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
+		echo "installing chromium for the browser tests ..."; \
+		if $$sudo apt-get install -y -qq chromium >/dev/null 2>&1 \
+			|| { $$sudo apt-get update -qq >/dev/null 2>&1 \
+				&& $$sudo apt-get install -y -qq chromium >/dev/null 2>&1; }; then touch $@; \
+		else echo "*** NO CHROMIUM: the browser tests will be SKIPPED ***" >&2; fi; \
+	fi
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
