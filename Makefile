@@ -22,7 +22,7 @@ test-slow: .venv/installed
 browser: .venv/browser
 
 .venv/browser: .venv/installed
-	@if command -v chromium chromium-browser google-chrome google-chrome-stable >/dev/null; then \
+	@if command -v chromium || command -v chromium-browser || command -v google-chrome; then \
 		touch $@; \
 	else \
 		sudo=$$([ "$$(id -u)" = 0 ] || echo "sudo -n"); \
