@@ -40,8 +40,11 @@ round."""
 SHORTEST = 1e-8
 """Share of a Newton step below which the line search gives up."""
 
-ROUNDING = 1e3
-"""A residual that stagnates within this many tolerances counts as solved: the forces' rounding."""
+ROUNDING = 1e-9
+"""A residual that stagnates below this share of the forces counts as solved: their own rounding."""
+
+PATIENCE = 3
+"""Iterations with the clamped tangent after which the exact one is tried again."""
 
 KEEP = 0.1
 """A tangent whose step left less than this share of the residual serves again (time steps only)."""
@@ -114,14 +117,14 @@ class Newton:
         if not np.isfinite(norm):
             raise NewtonFailure("the forces at the start are infinite or not defined.")
         record.history.append(norm / scale)
-        forcing, exact_allowed = LOOSEST, True
+        forcing, clamped_for = LOOSEST, PATIENCE
         best, waited = (np.inf if given is not None else norm), 0
         while norm > tolerance * scale or given is not None:
             if record.iterations >= MAX_ITERATIONS:
                 raise NewtonFailure(
                     f"{MAX_ITERATIONS} Newton iterations left {norm / scale:.1e} of the forces."
                 )
-            project = not exact_allowed or norm > CLOSE * scale
+            project = clamped_for < PATIENCE or norm > CLOSE * scale
             if linear:
                 forcing = max(TIGHTEST, min(LOOSEST, 0.5 * tolerance * scale / max(norm, 1e-300)))
             old = keep is not None and self.kept == keep
@@ -130,14 +133,16 @@ class Newton:
                 record.tangents += 1
             self._start(given)
             solution = self._solve(r, dx, forcing, refresh=not old)
-            uphill = solution.outcome is Outcome.INDEFINITE or dot(r, dx) <= 0.0
+            uphill = solution.outcome is Outcome.INDEFINITE
+            uphill = uphill or (given is None and dot(r, dx) <= 0.0)
             if not project and not old and uphill:
-                exact_allowed, project = False, True
+                clamped_for, project = 0, True
                 p.assemble(x, project=True)
                 self._start(given)
                 solution = self._solve(r, dx, forcing)
             record.solver_iterations += solution.iterations
             record.projected.append(project)
+            clamped_for += 1
             if not np.isfinite(solution.residual):
                 raise NewtonFailure(f"the linear solve failed: {solution.outcome.value}.")
             before = norm
@@ -156,7 +161,7 @@ class Newton:
             forcing = float(np.clip(max(forcing, needed), TIGHTEST, LOOSEST))
             waited = 0 if norm < 0.5 * best else waited + 1
             best = min(best, norm)
-            if waited >= 4 and best <= ROUNDING * tolerance * scale:
+            if waited >= 4 and best <= ROUNDING * scale:
                 break  # the forces' own rounding
         return record
 
@@ -178,7 +183,9 @@ class Newton:
             return found
         if refresh:
             p.preconditioner.update(p.matrix)
-        solution = p.solver.solve(r, dx, Tolerance(relative=forcing, max_iterations=400))
+        start = float(np.sqrt(p.matrix.residual(r, dx, self._trial)))  # held parts push as well
+        tolerance = Tolerance(relative=0.0, absolute=forcing * start, max_iterations=400)
+        solution = p.solver.solve(r, dx, tolerance)
         p.preconditioner.report(solution)
         return solution
 
