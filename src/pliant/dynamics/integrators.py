@@ -8,7 +8,8 @@ after which u', v', a' are linear in x, u, v, a. A new scheme is a new function 
 step, its tangent and its adjoint read the table and need no change.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf, sqrt
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Integrator:
     next_u, next_v, next_a: weights of (x, u, v, a).
     predictor: weights of (u, v, a) whose sum estimates u' before the solve; rotations and contact
     are taken there. The estimate errs by O(dt^2), so corotation keeps the scheme's order.
+    stable_to: largest omega * dt of an undamped oscillator that does not grow.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Integrator:
     next_v: tuple[float, float, float, float]
     next_a: tuple[float, float, float, float]
     predictor: Row
+    stable_to: float = inf
 
     def mass_weights(self, mass_damping: float) -> np.ndarray:
         """Weights of M in the residual for (x, u, v, a), with D = alpha M + beta K resolved."""
@@ -145,6 +148,7 @@ def Newmark3(dt: float) -> Integrator:
         next_v=(3.0 / h, 0.0, -2.0, -0.5 * h),
         next_a=(6.0 / h**2, 0.0, -6.0 / h, -2.0),
         predictor=(1.0, h, 0.5 * h**2),
+        stable_to=sqrt(12.0),
     )
 
 
@@ -175,12 +179,13 @@ def CentralDifferences(dt: float) -> Integrator:
 
     The three-level formula's velocity (u' - u_before) / (2 dt) is the v of this form.
     """
-    return _newmark_family("CentralDifferences", _check_step(dt), 0.0, 0.5)
+    return replace(_newmark_family("CentralDifferences", _check_step(dt), 0.0, 0.5), stable_to=2.0)
 
 
 def LinearAcceleration(dt: float) -> Integrator:
     """Implicit linear acceleration (eq. 2.6.7), Newmark(1/6, 1/2); stable for omega dt < 3.46."""
-    return _newmark_family("LinearAcceleration", _check_step(dt), 1.0 / 6.0, 0.5)
+    table = _newmark_family("LinearAcceleration", _check_step(dt), 1.0 / 6.0, 0.5)
+    return replace(table, stable_to=sqrt(12.0))
 
 
 def HHT(dt: float, alpha: float = -0.1) -> Integrator:

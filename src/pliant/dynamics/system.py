@@ -23,6 +23,7 @@ from pliant.dynamics.boundary import Boundary, build_boundary
 from pliant.dynamics.contact import Contact
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.elasticity import Elasticity
+from pliant.fem.ghost_operator import GhostInertia
 from pliant.fem.material import Material
 from pliant.fem.wall_operator import WallOperator
 from pliant.linalg.blocks import BlockMatrix, add_scaled_rows, combine
@@ -68,6 +69,9 @@ class System:
         self.elasticity = Elasticity(body, model=scene.model)
         self.walls = WallOperator(self.boundary.walls) if self.boundary.walls else None
         self.matrix = BlockMatrix(body.pattern, self.boundary.free)
+        self.ghost_inertia: GhostInertia | None = None
+        if body.ghost is not None and np.isfinite(scene.integrator.stable_to):
+            self.ghost_inertia = GhostInertia(body.ghost, body.spacing)
         self.mass = zeros(self.node_count, wp.float64)
         self.contact: Contact | None = None
         if scene.obstacles:
@@ -94,6 +98,8 @@ class System:
         weights = (density[:, None] * body.node_volumes).reshape(-1)
         self.mass_host = np.bincount(body.cells.reshape(-1), weights, self.node_count)
         self.mass.assign(self.mass_host)
+        if self.ghost_inertia is not None:
+            self.ghost_inertia.density = float(self.mass_host.sum() / body.volume)
         self._steady_force = None
         if self.contact is not None:
             self.contact.set_stiffness(float(np.mean(material.youngs_modulus)))
@@ -217,8 +223,6 @@ class System:
         stiff = scheme.stiffness_weights(material.stiffness_damping)
         factors = {"mass_factor": mass[0], "stiffness_factor": stiff[0]}
         self.elasticity.assemble(self.matrix, self.mass, **factors)
-        if stiff[0] == 0.0:
-            self.elasticity.add_ghost_inertia(self.matrix, self.mass, mass[0])
         b = self._b
         b.zero_()
         if right_hand_side:
@@ -234,6 +238,8 @@ class System:
                 self.elasticity.add_force(self._w, total, b, factor=-1.0)
         if self.walls is not None and stiff[0] != 0.0:
             self.walls.assemble(self.matrix, stiff[0])
+        if self.ghost_inertia is not None:
+            self.ghost_inertia.assemble(self.matrix, mass[0])
         if self.contact is not None:
             base = (
                 self._combined(scheme.next_u[1:], state), self._combined(scheme.next_v[1:], state)
@@ -256,8 +262,22 @@ class System:
             external = external + f_old * self.external_force(state.t)
         combine(b, (1.0, b), (1.0, to_device(external, wp.vec3d)))
         combine(w, *zip(mass[1:], state.fields(), strict=True))
-        add_scaled_rows(b, self.mass, -1.0, w)
+        self.add_inertia(w, b, -1.0)
         return b
+
+    def add_inertia(self, z: wp.array, out: wp.array, factor: float) -> None:
+        """out += factor * M z."""
+        add_scaled_rows(out, self.mass, factor, z)
+        if self.ghost_inertia is not None:
+            self.ghost_inertia.add(z, out, factor)
+
+    def ghost_inertia_per_mass(self, z: wp.array) -> np.ndarray | None:
+        """Change of M z, beyond the lumped masses, for each kilogram that the body gains."""
+        if self.ghost_inertia is None:
+            return None
+        out = zeros(self.node_count, wp.vec3d)
+        self.ghost_inertia.add(z, out, 1.0 / self.mass_host.sum())
+        return out.numpy()
 
     def step(self, state: State) -> tuple[State, StepRecord]:
         """Advance one time step; raises SolverFailure with the reason if the solve fails."""

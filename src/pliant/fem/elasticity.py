@@ -34,7 +34,6 @@ from pliant.fem.cell_data import (
     products,
 )
 from pliant.fem.cells import mean_gradient
-from pliant.fem.ghost import GHOST_INERTIA
 from pliant.fem.ghost_operator import GhostOperator
 
 
@@ -292,18 +291,6 @@ class Elasticity:
         assemble(self.data, self._slot, matrix, mass, **factors)
         if self._ghost is not None and stiffness_factor != 0.0:
             self._ghost.assemble(matrix, stiffness_factor)
-
-    def add_ghost_inertia(self, matrix, mass: wp.array, factor: float) -> None:
-        """matrix += factor * inertia of the ghost penalty (fem.ghost), for explicit schemes.
-
-        Like the penalty it vanishes for linear fields: momenta and rigid motion are untouched.
-        """
-        if self._ghost is None:
-            return
-        modulus = float(np.mean(self.data.lam.numpy() + 2.0 * self.data.mu.numpy()))
-        density = float(mass.numpy().sum()) / self.body.volume
-        scale = GHOST_INERTIA * density * self.body.spacing**2 / modulus
-        self._ghost.assemble(matrix, factor * scale)
 
     def add_force(self, w: wp.array, s: float, out: wp.array, *, factor: float = 1.0) -> None:
         """out += factor * f(w, s), at the current rotations."""

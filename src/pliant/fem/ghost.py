@@ -20,10 +20,10 @@ surface stiffens visibly (see tests/test_cut_conditioning.py)."""
 
 
 GHOST_INERTIA = 0.25
-"""Share of its stiffness that the penalty also has as inertia where time is stepped explicitly,
-in units of density * spacing^2 / modulus. Without it a sliver's tiny mass bounds the time step: on
-the torus of tests/test_conservation.py to 0.0002 spacings over the speed of sound, with it to 0.67.
-Larger values gain little and make the mass matrix harder to invert."""
+"""Inertia of the penalty where a scheme is stable for short steps only, as a share of its
+stiffness with density * spacing^2 for the modulus. Without it a sliver's tiny mass bounds the time
+step: on the torus of tests/test_conservation.py to 0.0002 spacings over the speed of sound, with it
+to 0.67. Larger values gain little and make the mass matrix harder to invert."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ rigid motion and needs no rotations.
 
 import warp as wp
 
-from pliant.core.launch import launch, share, zeros
+from pliant.core.launch import launch, share, to_device, zeros
 from pliant.fem.cell_data import CellData
-from pliant.fem.ghost import GhostPenalty
+from pliant.fem.ghost import GHOST_INERTIA, GhostPenalty
 
 
 @wp.func
@@ -202,4 +202,37 @@ class GhostOperator:
             _ghost_adjoint,
             self._cells,
             [self._data, self._weight, self._neighbour, w, f_bar, lam_bar, mu_bar],
+        )
+
+
+class GhostInertia:
+    """Mass matrix of the ghost penalty, GHOST_INERTIA * density * spacing^2 * penalty of modulus 1.
+
+    Like the penalty it vanishes for linear fields: momenta and rigid motion are untouched.
+    """
+
+    def __init__(self, ghost: GhostPenalty, spacing: float):
+        self._count = len(ghost.weight)
+        self._weight = to_device(GHOST_INERTIA * spacing**2 * ghost.weight, wp.vec3d)
+        self._neighbour = share(ghost.neighbour, wp.int32)
+        self._slot = share(ghost.slot, wp.uint8)
+        self.density = 0.0
+
+    def assemble(self, matrix, factor: float) -> None:
+        """matrix += factor * inertia."""
+        launch(
+            _assemble_ghost,
+            self._count,
+            [
+                factor * self.density, self._weight, self._neighbour, self._slot,
+                matrix.row_start, matrix.values,
+            ],
+        )  # fmt: skip
+
+    def add(self, z: wp.array, out: wp.array, factor: float) -> None:
+        """out += factor * inertia * z."""
+        launch(
+            _ghost_forces,
+            self._count,
+            [self._weight, self._neighbour, z, factor * self.density, out],
         )

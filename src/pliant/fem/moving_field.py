@@ -57,8 +57,12 @@ class MovingField:
 
     def displacements(self, u: np.ndarray) -> np.ndarray:
         """Of all samples, (samples, dim) [m], from those of the body's nodes (nodes, >= dim)."""
-        u = np.asarray(u, float)[:, : self.body.dim]
-        return self.band.extend(u if self._carrier is None else self._carrier.at(u))
+        return self.extended(np.asarray(u, float)[:, : self.body.dim])
+
+    def extended(self, values: np.ndarray) -> np.ndarray:
+        """Any nodal values (nodes, components) at all samples, (samples, components)."""
+        values = np.asarray(values, float)
+        return self.band.extend(values if self._carrier is None else self._carrier.at(values))
 
     def spread(self, dual: np.ndarray) -> np.ndarray:
         """The transpose of `displacements`: (samples, dim) to (nodes, dim)."""
