@@ -39,6 +39,10 @@ bench: .venv/installed
 bench-check: .venv/installed
 	$(BIN)/python benchmarks/run.py --check
 
+studies: .venv/installed
+	$(BIN)/python benchmarks/studies.py
+	$(BIN)/python benchmarks/bias.py
+
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/pyright

@@ -110,9 +110,8 @@ def foot_residuals(
 def mean_curvature(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
     """(k1 + k2) / 2 at each surface point, positive for a sphere: cotangent Laplacian, smoothed."""
     n = len(positions)
-    lap = np.zeros((n, 3))
+    lap, normal = np.zeros((n, 3)), np.zeros((n, 3))
     area = np.zeros(n)
-    normal = np.zeros((n, 3))
     p = [positions[triangles[:, k]] for k in range(3)]
     cross = np.cross(p[1] - p[0], p[2] - p[0])
     double = np.maximum(np.linalg.norm(cross, axis=1), 1e-300)
@@ -122,10 +121,10 @@ def mean_curvature(positions: np.ndarray, triangles: np.ndarray) -> np.ndarray:
         cot = np.einsum("ij,ij->i", ab, ac) / double  # at corner a, opposite edge bc
         cot = np.clip(cot, -20.0, 20.0)
         edge = cot[:, None] * (positions[c] - positions[b])
-        np.add.at(lap, b, edge)
-        np.add.at(lap, c, -edge)
-        np.add.at(area, a, double / 6.0)
-        np.add.at(normal, a, cross)
+        for d in range(3):  # bincount is ten times quicker than np.add.at
+            lap[:, d] += np.bincount(b, edge[:, d], n) - np.bincount(c, edge[:, d], n)
+            normal[:, d] += np.bincount(a, cross[:, d], n)
+        area += np.bincount(a, double / 6.0, n)
     normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-300)[:, None]
     # integral of the mean curvature over each point's share of area, then smoothed: short edges of
     # cut cells make single values meaningless

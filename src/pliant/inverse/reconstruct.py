@@ -165,7 +165,7 @@ class _Fitter:
         usual = self.asked.max_iterations or (30 if name == "lm" else 100)
         method = OPTIMISERS[name](
             problem, log, loss=self.asked.loss,
-            max_iterations=log.iterations + limit if limit else usual,
+            max_iterations=log.iterations + (limit or usual),
         )  # fmt: skip
         horizons, known = self.asked.horizons, None
         if horizons is None:
