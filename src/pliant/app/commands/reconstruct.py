@@ -121,6 +121,12 @@ def reconstruct_scene(
             "--crop", help="Drop recorded points farther [m] than this from the motion; 0: none."
         ),
     ] = None,
+    materials: Annotated[
+        str | None,
+        typer.Option(
+            "--materials", metavar="LAW,LAW", help="Fit these laws and rank them by AIC and BIC."
+        ),
+    ] = None,
     cameras: CamerasOption = 10,
     pixels: PixelsOption = 100,
     noise: NoiseOption = "0.5voxel",
@@ -149,8 +155,10 @@ def reconstruct_scene(
             "discretisation": discretisation, "memory_limit_mb": memory_limit,
             "max_iterations": max_iterations,
         },
+        materials=materials,
     )  # fmt: skip
-    answer(result, result_lines(result), as_json=as_json)
+    lines = result["table"].splitlines() if materials else result_lines(result)
+    answer(result, lines, as_json=as_json)
 
 
 def reconstruct_into(
@@ -179,6 +187,7 @@ def reconstruct_into(
     priors: list[str] | None = None,
     bounds: list[str] | None = None,
     how: dict[str, Any] | None = None,
+    materials: str | None = None,
 ) -> dict[str, Any]:
     """The work of the command; returns what result.json holds. showcase: leave demo.png too."""
     from pliant.app import fit_options
@@ -242,6 +251,15 @@ def reconstruct_into(
     else:
         seen = _recorded(scene, starts, Path(observations), units, frame_rate, crop)
         truth = _stated_truth(Path(observations))
+    if materials:
+        from pliant.app.material_choice import choose_material
+
+        names = [n.strip() for n in materials.split(",") if n.strip()]
+        result = choose_material(
+            scene, seen, names, directory.path, cost=cost, loss=loss, options=options
+        )
+        directory.write_result(result)
+        return result
     if going_on and (done := directory.history()):
         note(f"{directory.path}: continued after iteration {done[-1].step.iteration}.")
     done = run_fit(

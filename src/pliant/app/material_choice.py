@@ -1,0 +1,66 @@
+"""`pliant reconstruct SCENE --materials a,b,c`: laws ranked by evidence, with their curves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pliant.app.console import note
+from pliant.core.errors import BadInput
+
+STRETCHES = np.linspace(0.7, 1.6, 19)
+
+
+def choose_material(
+    scene, seen, names: list[str], folder: Path, *, cost: str, loss: str, options: dict[str, Any]
+) -> dict[str, Any]:
+    """Fit all laws, write materials.json and materials.png, return the result."""
+    from pliant.inverse.model_choice import compare_laws, curve_table, ranking_table
+
+    if not names:
+        raise BadInput("--materials needs names, for example neo-hookean,mooney-rivlin.")
+    ranked = compare_laws(
+        scene, seen, names, cost=cost, loss=loss, on_law=lambda n: note(f"fitting {n}"), **options
+    )
+    curves = curve_table(ranked, STRETCHES)
+    result = {
+        "materials": [
+            {
+                "law": c.name, "rms": c.rms, "aic": c.aic, "bic": c.bic, "residuals": c.count,
+                "values": {} if c.law is None else {n: float(v) for n, v in c.law.values.items()},
+                "sigma": {} if c.fit is None else c.fit.sigma,
+                "reason": c.reason,
+            }
+            for c in ranked
+        ],
+        "best": ranked[0].name,
+        "curves": curves,
+        "table": ranking_table(ranked),
+    }  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "materials.json").write_text(json.dumps(result, indent=1))
+    draw_curves(curves, folder / "materials.png")
+    result["picture"] = str(folder / "materials.png")
+    return result
+
+
+def draw_curves(curves: dict[str, list[float]], path: Path) -> None:
+    """Uniaxial stress over stretch of every law."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6, 4))
+    for name, stress in curves.items():
+        if name != "stretch":
+            axes.plot(curves["stretch"], stress, label=name, linewidth=1.4)
+    axes.axhline(0.0, color="#bbbbbb", linewidth=0.7)
+    axes.set_xlabel("stretch")
+    axes.set_ylabel("nominal stress [Pa]")
+    axes.set_title("Fitted laws, uniaxial")
+    axes.legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
