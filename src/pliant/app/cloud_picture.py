@@ -3,10 +3,11 @@
 import numpy as np
 import warp as wp
 
-from pliant.app.picture import Studio, _encoded, _linear, _uneven
-from pliant.app.raycast import draw
+from pliant.app.picture import Studio
+from pliant.app.render.mesh_painter import paint_mesh
+from pliant.app.render.pixels import linear
 from pliant.core.errors import BadInput
-from pliant.core.launch import launch, to_device, zeros
+from pliant.core.launch import to_device
 
 SAMPLES = 2
 """Rays per axis through a pixel that differs from a neighbour: most do, among dots."""
@@ -67,22 +68,11 @@ def _point_normals(position: np.ndarray, facets: np.ndarray) -> np.ndarray:
 
 
 def _drawn(studio: Studio, corners, faces, normals, shade) -> np.ndarray:
-    mesh = wp.Mesh(
-        points=to_device(corners.astype(np.float32), wp.vec3f),
-        indices=to_device(faces.astype(np.int32).reshape(-1), wp.int32),
+    return paint_mesh(
+        studio.setting,
+        corners,
+        to_device(faces.astype(np.int32).reshape(-1), wp.int32),
+        to_device(normals.astype(np.float32), wp.vec3f),
+        linear(shade),
+        SAMPLES,
     )
-    lit = to_device(normals.astype(np.float32), wp.vec3f)
-    colour = to_device(_linear(shade).astype(np.float32), wp.vec3f)
-
-    def light(pixels: np.ndarray, samples: int) -> np.ndarray:
-        out = zeros(len(pixels), wp.vec3f)
-        where = to_device(pixels.astype(np.int32), wp.int32)
-        inputs = [where, samples, mesh.id, studio._view, studio._stage, lit, colour, out]
-        launch(draw, len(pixels), inputs, grain=2000)
-        return out.numpy()
-
-    size = (studio.height, studio.width, 3)
-    image = light(np.arange(studio.width * studio.height), 1)
-    edges = np.flatnonzero(_uneven(image.reshape(size)))
-    image[edges] = light(edges, SAMPLES)
-    return _encoded(image.reshape(size))

@@ -102,8 +102,10 @@ def _gather(
     radius: wp.float64,
     background_weight: wp.float64,
     background: wp.float64,
+    also: wp.array(dtype=wp.float64),
     out: wp.array(dtype=wp.float64),
     total: wp.array(dtype=wp.float64),
+    out_also: wp.array(dtype=wp.float64),
 ):
     item = first + wp.tid()
     node = node_place(item, shape)
@@ -111,6 +113,8 @@ def _gather(
     reach = wp.int32(wp.ceil(radius))
     sum_w = background_weight
     sum_v = background_weight * background
+    sum_a = wp.float64(0.0)
+    more = also.shape[0] > 0
     for row in range(4 * reach * reach):
         run = run_of(row, node, reach, bins, rim, start)
         for s in range(run[0], run[1]):
@@ -118,9 +122,13 @@ def _gather(
             w = weight(wp.dot(d, d), radius)
             sum_w += w
             sum_v += w * values[s]
+            if more:
+                sum_a += w * also[s]
     total[item] = sum_w
     if sum_w > wp.float64(0.0):
         out[item] = sum_v / sum_w
+        if more:
+            out_also[item] = sum_a / sum_w
 
 
 @dataclass(frozen=True)
@@ -129,6 +137,7 @@ class ForwardAdvection:
 
     values: grid of phi, zero where `weights` is zero (no sample came near); weights: grid of the
     sums of w. bins: the sorted samples; samples: (n,) their values in the caller's order.
+    also: grid of a second quantity, blended by the same weights, if one was given.
     """
 
     values: np.ndarray
@@ -136,6 +145,7 @@ class ForwardAdvection:
     bins: SampleBins
     samples: np.ndarray
     radius: float
+    also: np.ndarray | None = None
 
     @property
     def holes(self) -> np.ndarray:
@@ -150,21 +160,26 @@ def forward_advect(
     *,
     radius: float = KERNEL,
     background: tuple[float, float] = (0.0, 0.0),
+    also: np.ndarray | None = None,
 ) -> ForwardAdvection:
     """Samples `values` (n,) at `places` (n, dim), in cells from the grid's first node, on a grid.
 
-    background: (weight w_0, value phi_0).
+    background: (weight w_0, value phi_0). also: (n,) another quantity to carry along.
     """
     bins = SampleBins.sorted(places, shape)
     count = int(np.prod(shape))
     out, total = zeros(count, wp.float64), zeros(count, wp.float64)
+    second = np.zeros(0) if also is None else np.asarray(also, float)[bins.order]
+    out_also = zeros(0 if also is None else count, wp.float64)
     inputs = [
         bins.nodes, bins.bins, bins.rim, bins.start, bins.places,
         to_device(np.asarray(values, float)[bins.order], wp.float64),
-        radius, background[0], background[1], out, total,
+        radius, background[0], background[1], to_device(second, wp.float64),
+        out, total, out_also,
     ]  # fmt: skip
     launch(_gather, count, inputs, grain=GRAIN)
     return ForwardAdvection(
         out.numpy().reshape(shape), total.numpy().reshape(shape), bins,
         np.asarray(values, float), radius,
+        None if also is None else out_also.numpy().reshape(shape),
     )  # fmt: skip

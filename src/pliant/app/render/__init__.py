@@ -1,0 +1,1 @@
+"""The renderer: pictures in Warp kernels, without a display."""

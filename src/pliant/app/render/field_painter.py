@@ -1,0 +1,111 @@
+"""Draws the level set of a body in motion: its surface by sphere tracing, or a slice through it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import warp as wp
+
+from pliant.app.render.colouring import Scale
+from pliant.app.render.field_rays import Volume, draw_field
+from pliant.app.render.pixels import antialiased
+from pliant.app.render.stage import Setting
+from pliant.app.render.transfer import TransferFunction, distance_colours
+from pliant.core.errors import BadInput
+from pliant.core.launch import launch, to_device
+from pliant.fem.body import Body
+from pliant.fem.moving_field import MovingField
+from pliant.levelset.advection import fill_holes, following_grid
+from pliant.levelset.forward_advection import forward_advect
+
+BAND = 3
+"""Nodes of the band of samples around the body: what a kernel of 1.5 cells and a gradient need."""
+
+AXES = ("x", "y", "z", "camera")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A slice: across an axis at a coordinate [m], or facing the camera.
+
+    at: along the axis, or towards the camera from the body's middle; through the body's middle if
+    None. values: True to colour it by the picture's own quantity, else by `transfer`.
+    """
+
+    axis: str = "camera"
+    at: float | None = None
+    values: bool = False
+    transfer: TransferFunction | None = None
+
+    def __post_init__(self):
+        if self.axis not in AXES:
+            raise BadInput(f"A slice goes across one of {', '.join(AXES)}, not '{self.axis}'.")
+        if self.at is not None and not np.isfinite(self.at):
+            raise BadInput(f"The place of a slice must be a coordinate, not {self.at}.")
+
+    def plane(self, forward: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, float]:
+        """Unit normal towards the camera, and normal . x on the plane."""
+        if self.axis == "camera":
+            normal = -forward
+            return normal, float(normal @ middle) + (self.at or 0.0)
+        normal = np.eye(3)["xyz".index(self.axis)]
+        at = float(normal @ middle) if self.at is None else self.at
+        return (normal, at) if normal @ forward < 0.0 else (-normal, -at)
+
+
+class FieldPainter:
+    """Pictures of a body's level set, carried along by direct forward advection."""
+
+    def __init__(self, setting: Setting, body: Body, *, cut: Cut | None = None):
+        self._setting, self._body, self._cut = setting, body, cut
+        self._moving = MovingField(body, layers=BAND)
+        solids = setting.solids or [(np.full((3, 3), -1e6), np.array([[0, 1, 2]]))]
+        offsets = np.cumsum([0, *(len(p) for p, _ in solids)])
+        points = np.concatenate([p for p, _ in solids]).astype(np.float32)
+        facets = np.concatenate([f + o for (_, f), o in zip(solids, offsets, strict=False)])
+        self._solids = wp.Mesh(
+            points=to_device(points, wp.vec3f),
+            indices=to_device(facets.astype(np.int32).reshape(-1), wp.int32),
+        )
+
+    def paint(self, u: np.ndarray, values: np.ndarray, scale: Scale, samples: int) -> np.ndarray:
+        """(height, width, 3) uint8 for a displacement u (nodes, 3) and nodal values (nodes,)."""
+        moving, setting = self._moving, self._setting
+        moved = moving.extended(np.column_stack([u, values]))
+        grid = following_grid(moving.samples, moved[:, :3])
+        places = grid.cells(moving.samples.nodes + moved[:, :3])
+        found = forward_advect(places, moving.samples.phi, grid.shape, also=moved[:, 3])
+        phi = fill_holes(found.values, found.holes, spacing=grid.spacing)
+        assert found.also is not None
+        shade = scale.linear_colours(found.also)
+        transfer = distance_colours(grid.spacing, -float(phi.min()))
+        if self._cut is not None and self._cut.transfer is not None:
+            transfer = self._cut.transfer
+        volume = self._volume(phi, grid, transfer)
+        arrays = [
+            to_device(phi.astype(np.float32), wp.float32),
+            to_device(shade, wp.vec3f), transfer.table(), self._solids.id, volume, setting.view,
+            setting.stage,
+        ]  # fmt: skip
+
+        def cast(pixels: wp.array, count: int, out: wp.array) -> None:
+            launch(draw_field, len(pixels), [pixels, count, *arrays, out], grain=2000)
+
+        return antialiased(cast, int(setting.view.width), int(setting.view.height), samples)
+
+    def _volume(self, phi: np.ndarray, grid: Any, transfer: TransferFunction) -> Any:
+        volume: Any = Volume()
+        volume.corner = wp.vec3f(*map(float, grid.corner))
+        volume.spacing, volume.shape = grid.spacing, wp.vec3i(*map(int, grid.shape))
+        steep = np.linalg.norm(np.gradient(phi, grid.spacing), axis=0)[np.abs(phi) < grid.spacing]
+        # where the body is compressed the field is steeper than a distance, and steps must shrink
+        volume.pace = float(np.clip(0.95 / np.percentile(steep, 98.0), 0.3, 1.0))
+        volume.solids = int(bool(self._setting.solids))
+        volume.cut, volume.cap, volume.depth = 0, 0, transfer.depth
+        if self._cut is not None:
+            inside = np.argwhere(phi < 0.0)
+            middle = grid.corner + grid.spacing * 0.5 * (inside.min(axis=0) + inside.max(axis=0))
+            normal, at = self._cut.plane(self._setting.camera.axes()[2], middle)
+            volume.cut, volume.cap = 1, int(self._cut.values)
+            volume.cut_normal, volume.cut_offset = wp.vec3f(*map(float, normal)), float(at)
+        return volume

@@ -1,0 +1,104 @@
+"""From linear light to 8-bit pictures: where more rays are needed, and the encoding."""
+
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
+# pyright: reportReturnType=false, reportAttributeAccessIssue=false
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import warp as wp
+
+from pliant.core.launch import launch, share, to_device, zeros
+
+UNEVEN = 0.02
+"""Difference of linear light between neighbours from which a pixel gets more rays."""
+
+GRAIN = 20_000
+TABLE = 1 << 13
+"""Entries of the encoding's table: darkest steps of 0.4 levels."""
+
+
+@wp.kernel
+def _find_uneven(
+    first: wp.int32,
+    light: wp.array(dtype=wp.vec3f),
+    width: wp.int32,
+    height: wp.int32,
+    threshold: wp.float32,
+    out: wp.array(dtype=wp.uint8),
+):
+    pixel = first + wp.tid()
+    column = pixel % width
+    row = pixel // width
+    own = light[pixel]
+    most = wp.float32(0.0)
+    if column > 0:
+        most = wp.max(most, wp.max(wp.abs(light[pixel - 1] - own)))
+    if column < width - 1:
+        most = wp.max(most, wp.max(wp.abs(light[pixel + 1] - own)))
+    if row > 0:
+        most = wp.max(most, wp.max(wp.abs(light[pixel - width] - own)))
+    if row < height - 1:
+        most = wp.max(most, wp.max(wp.abs(light[pixel + width] - own)))
+    if most > threshold:
+        out[pixel] = wp.uint8(1)
+    else:
+        out[pixel] = wp.uint8(0)
+
+
+@wp.kernel
+def _encode(
+    first: wp.int32,
+    light: wp.array(dtype=wp.vec3f),
+    table: wp.array(dtype=wp.uint8),
+    out: wp.array(dtype=wp.vec3ub),
+):
+    item = first + wp.tid()
+    last = float(table.shape[0] - 1)
+    c = light[item]
+    out[item] = wp.vec3ub(
+        table[int(wp.clamp(c[0], 0.0, 1.0) * last + 0.5)],
+        table[int(wp.clamp(c[1], 0.0, 1.0) * last + 0.5)],
+        table[int(wp.clamp(c[2], 0.0, 1.0) * last + 0.5)],
+    )
+
+
+@cache
+def _table() -> np.ndarray:
+    c = np.arange(TABLE) / (TABLE - 1.0)
+    c = np.where(c <= 0.0031308, 12.92 * c, 1.055 * c ** (1.0 / 2.4) - 0.055)
+    return (255.0 * c + 0.5).astype(np.uint8)
+
+
+def linear(srgb: np.ndarray) -> np.ndarray:
+    """Linear light of sRGB colours between 0 and 1."""
+    srgb = np.asarray(srgb, float)
+    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
+
+
+def antialiased(
+    cast: Callable[[wp.array, int, wp.array], None], width: int, height: int, samples: int
+) -> np.ndarray:
+    """A picture (height, width, 3) uint8 of one ray a pixel, and samples^2 at edges.
+
+    cast(pixels, samples, out) fills out[i] with the mean linear light of pixel pixels[i].
+    """
+    count = width * height
+    light = zeros(count, wp.vec3f)
+    cast(share(np.arange(count, dtype=np.int32), wp.int32), 1, light)
+    if samples > 1:
+        flags = zeros(count, wp.uint8)
+        launch(_find_uneven, count, [light, width, height, UNEVEN, flags], grain=GRAIN)
+        edges = np.flatnonzero(flags.numpy()).astype(np.int32)
+        if len(edges):
+            fine = zeros(len(edges), wp.vec3f)
+            cast(to_device(edges, wp.int32), samples, fine)
+            image = light.numpy()  # on the CPU the array itself
+            image[edges] = fine.numpy()
+            light = share(image, wp.vec3f)
+    out = zeros(count, wp.vec3ub)
+    launch(_encode, count, [light, share(_table(), wp.uint8), out], grain=GRAIN)
+    return out.numpy().reshape(height, width, 3).copy()
