@@ -152,7 +152,7 @@ def bar() -> list[Line]:
     scene = load_builtin("bar")
     truth = TRUTH | {"mass_damping": 0.1, "stiffness_damping": 0.01}
     start = dict(zip(truth, (2500.0, 0.35, 0.15, 0.015), strict=True))
-    fit = pl.reconstruct(scene, filmed(scene, 40, 0.5), start)
+    fit = pl.reconstruct(scene, filmed(scene, 100, 0.5), start)
     out = [Line("E off [%]", off(fit, truth)["youngs_modulus"], 1.0)]
     for n, s in in_sigma(fit, truth).items():
         out.append(Line(f"{n} off [sigma]", s, 3.0))

@@ -98,7 +98,7 @@ class LBFGS(GradientMethod):
         scale = self._scale
         assert scale is not None
         seen: dict[bytes, Evaluation] = {}
-        state = {"best": e, "cost": np.inf, "small": 0, "converged": False}
+        best, last, small, converged = e, np.inf, 0, False
 
         def fun(x):
             q = np.clip(x / scale, self.lower, self.upper)
@@ -111,16 +111,16 @@ class LBFGS(GradientMethod):
             return cost, g / scale
 
         def callback(intermediate_result):
+            nonlocal best, last, small, converged
             x, cost = intermediate_result.x, float(intermediate_result.fun)
             self.log.iterations += 1
-            state["best"] = seen.get(np.asarray(x).tobytes(), state["best"])
+            best = seen.get(np.asarray(x).tobytes(), best)
             seen.clear()
-            self.log.add(self.problem, state["best"], horizon)
-            fall = state["cost"] - cost
-            state["small"] = state["small"] + 1 if fall < COST_TOLERANCE else 0
-            state["cost"] = cost
-            state["converged"] = state["small"] >= PATIENCE
-            if state["converged"] or self.log.iterations >= self.max_iterations:
+            self.log.add(self.problem, best, horizon)
+            small = small + 1 if last - cost < COST_TOLERANCE else 0
+            last = cost
+            converged = small >= PATIENCE
+            if converged or self.log.iterations >= self.max_iterations:
                 raise StopIteration
 
         limits = [
@@ -133,7 +133,7 @@ class LBFGS(GradientMethod):
             fun, e.q * scale, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback,
             options={"maxiter": left, "ftol": 1e-14, "gtol": 1e-6, "maxls": 12, "maxcor": 12},
         )  # fmt: skip
-        return state["best"], bool(state["converged"] or found.status == 0)
+        return best, bool(converged or found.status == 0)
 
 
 class BarzilaiBorwein(GradientMethod):

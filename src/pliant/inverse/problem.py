@@ -277,12 +277,9 @@ class Problem:
             observing += perf_counter() - began
             return State(to_device(total[0], wp.vec3d), to_device(total[1], wp.vec3d), self._still)
 
-        reached = None
-        if self._progress is not None:
-            show = self._progress
-
-            def reached(k: int) -> None:
-                show(steps - k, steps)
+        def reached(k: int) -> None:
+            if self._progress is not None:
+                self._progress(steps - k, steps)
 
         dual = run_adjoint(self.system, states, seed, between=between, on_step=reached)
         self.clock.add("observe", observing)

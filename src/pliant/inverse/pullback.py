@@ -8,7 +8,7 @@ found by Newton's method inside the deformed cell. Kept for comparison: it measu
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from pliant.core.errors import BadInput
 from pliant.fem.body import Body
@@ -43,7 +43,7 @@ def pull_back(body: Body, u: np.ndarray, points: np.ndarray) -> Origins:
         raise BadInput("The pull-back cost needs a 3D body on a grid: use cost='foot'.")
     corners = body.nodes[body.cells]
     now = corners + u[body.cells]
-    tree = cKDTree(now.mean(axis=1))
+    tree = KDTree(now.mean(axis=1))
     count = min(CANDIDATES, len(body.cells))
     _, near = tree.query(points, k=count)
     near = near.reshape(len(points), count)

@@ -106,7 +106,8 @@ def run_adjoint(
 def _seeded(seed, k: int, state: State, bar: State | None) -> State:
     own = seed(k, state)
     if bar is None:
-        bar = State(*(wp.zeros_like(f) for f in state.fields()), state.t)
+        u, v, a = (wp.zeros_like(f) for f in state.fields())
+        bar = State(u, v, a, state.t)
     if own is not None:
         for total, part in zip(bar.fields(), own.fields(), strict=True):
             combine(total, (1.0, total), (1.0, part))

@@ -97,6 +97,7 @@ class StepDerivatives:
         self, sides: list[wp.array], starts: list[wp.array], tolerance: float
     ) -> None:
         s, k = self.system, len(sides)
+        assert isinstance(s.preconditioner, Multigrid)
         if k not in self._batched:
             self._batched[k] = BatchedConjugateGradients(s.matrix, s.preconditioner, k)
         b, x = (
@@ -117,7 +118,7 @@ class StepDerivatives:
             field = wp.empty_like(dx)
             combine(field, (weights[0], dx), *zip(weights[1:], change.fields(), strict=True))
             out.append(field)
-        return State(*out, t)
+        return State(out[0], out[1], out[2], t)
 
     def tangent_right_hand_side(
         self, before: State, after: State, change: State, d: Direction
@@ -209,12 +210,12 @@ class StepDerivatives:
             s.walls.add_force(y, w_bar, factor=-1.0)
             self._wall_material_adjoint(w, before.t, y_host, dual)
         host4 = [f.numpy() for f in state4]
-        damped = sum(c * f for c, f in zip(damping, host4, strict=True))
+        damped = np.asarray(sum(c * f for c, f in zip(damping, host4, strict=True)))
         dual.stiffness_damping += float(np.sum(w_bar.numpy() * damped))
         damped_inertia = zeros(n, wp.vec3d)
         s.add_inertia(to_device(damped, wp.vec3d), damped_inertia, 1.0)
         dual.mass_damping -= float(np.sum(y_host * damped_inertia.numpy()))
-        m_total = sum(c * f for c, f in zip(mass, host4, strict=True))
+        m_total = np.asarray(sum(c * f for c, f in zip(mass, host4, strict=True)))
         g = vector3("gravity", s.scene.gravity)
         dual.mass += np.sum(y_host * (total * g - m_total), axis=1)
         ghost = s.ghost_inertia_per_mass(to_device(m_total, wp.vec3d))
@@ -245,7 +246,7 @@ class StepDerivatives:
             out.append(field)
         combine(out[0], (1.0, out[0]), (1.0, u_bar))
         combine(out[1], (1.0, out[1]), (1.0, v_bar))
-        return State(*out, before.t)
+        return State(out[0], out[1], out[2], before.t)
 
     def initial_adjoint(self, state: State, bar: State, dual: Direction) -> None:
         """Parameters' share of the initial state's dual: the transpose of `initial_tangent`."""
@@ -398,7 +399,9 @@ class StepDerivatives:
         if self._wall_moduli is not s.lam:  # a new material makes new arrays
             self._wall_moduli = s.lam
             self._wall_changes = {}
-            self._wall_derivatives = s.boundary.walls.block_derivatives(s.lam, s.mu)
+            walls = s.boundary.walls
+            assert walls is not None
+            self._wall_derivatives = walls.block_derivatives(s.lam, s.mu)
         return self._wall_derivatives
 
     def _still(self, velocity: wp.array) -> State:

@@ -96,7 +96,7 @@ class OnSphere(Unknown):
     def coordinates(self, value):
         """Where the ray along `value` meets the tangent plane of the start."""
         n, tangents = self._frame()
-        v = vector3(self.name, value)
+        v = vector3(self.name, list(value))
         along = v @ n
         if along <= 0.0:
             raise BadInput(f"{self.name} lies more than 90 degrees from its start.")
