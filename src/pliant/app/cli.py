@@ -10,10 +10,12 @@ from pliant.app.commands import (
     bench,
     check_gradients,
     demo,
+    export,
     landscape,
     modes,
     observe,
     reconstruct,
+    render,
     scenes,
     simulate,
     static,
@@ -31,7 +33,7 @@ app = typer.Typer(
 )
 
 for module in (demo, scenes, simulate, static, modes, observe, reconstruct, landscape,
-               check_gradients, bench, view):  # fmt: skip
+               check_gradients, bench, view, render, export):  # fmt: skip
     module.register(app)
 
 

@@ -1,0 +1,136 @@
+"""`pliant render`: pictures and films of a run or a scene."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pliant.app.console import (
+    DeviceOption,
+    JsonOption,
+    ShapeOption,
+    ThreadsOption,
+    answer,
+    command,
+    set_machine,
+)
+from pliant.app.progress import progress
+
+MotionArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="SCENE|DIR", help="A built-in scene's name, a TOML file or a run directory."
+    ),
+]
+StepsOption = Annotated[
+    int | None, typer.Option("--steps", help="Time steps; the scene's own if not given.")
+]
+MeshOption = Annotated[
+    str | None,
+    typer.Option("--mesh", metavar="FILE", help="Show this fine mesh, carried by the body."),
+]
+OverwriteOption = Annotated[
+    bool, typer.Option("--overwrite", help="Replace what is there already.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("render")(render_motion)
+
+
+@command
+def render_motion(
+    scene: MotionArgument,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", metavar="FILE", help="A .png, .gif or .mp4 file; SCENE.png if not given."
+        ),
+    ] = None,
+    style: Annotated[
+        str,
+        typer.Option(
+            "--style", help="surface (triangles), field (the moving level set) or slice."
+        ),
+    ] = "surface",
+    colour: Annotated[
+        str, typer.Option("--colour", help="displacement, strain, stress or observation.")
+    ] = "displacement",
+    slice_axis: Annotated[
+        str, typer.Option("--slice-axis", help="x, y, z, or camera for a slice that faces it.")
+    ] = "camera",
+    slice_at: Annotated[
+        float | None,
+        typer.Option("--slice-at", help="Where it cuts [m]; the body's middle if not given."),
+    ] = None,
+    slice_values: Annotated[
+        bool,
+        typer.Option(
+            "--slice-values/--slice-distance",
+            help="Colour the slice like the surface, or by the distance to it.",
+        ),
+    ] = False,
+    mesh: MeshOption = None,
+    observations: Annotated[
+        str | None,
+        typer.Option("--observations", metavar="DIR", help="What --colour observation needs."),
+    ] = None,
+    time: Annotated[
+        float | None, typer.Option("--time", help="The moment of a picture [s]; the last one.")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="How long a film lasts; chosen to suit.")
+    ] = None,
+    width: Annotated[int, typer.Option("--width", help="Pixels.")] = 640,
+    height: Annotated[int, typer.Option("--height", help="Pixels.")] = 480,
+    samples: Annotated[
+        int, typer.Option("--samples", help="Rays per axis through pixels at edges.")
+    ] = 3,
+    azimuth: Annotated[
+        float | None, typer.Option("--azimuth", help="Camera to the right of +z [degrees].")
+    ] = None,
+    elevation: Annotated[
+        float | None, typer.Option("--elevation", help="Camera above the horizon [degrees].")
+    ] = None,
+    steps: StepsOption = None,
+    shape: ShapeOption = None,
+    overwrite: OverwriteOption = False,
+    as_json: JsonOption = False,
+    device: DeviceOption = "cpu",
+    threads: ThreadsOption = None,
+) -> None:
+    """Draw the run in DIR, or SCENE after simulating it, as a picture or a film."""
+    from pliant.app.films import motion_of
+    from pliant.app.motion_pictures import Look, draw_motion
+    from pliant.app.picture import Cut
+    from pliant.fem.render_mesh import load_render_mesh
+    from pliant.observe.files import load_observations
+
+    path = Path(out or f"{Path(scene).stem}.png")
+    require_free_file(path, overwrite=overwrite)
+    cut = Cut(slice_axis, at=slice_at, values=slice_values)
+    look = Look(style, colour, cut, width, height, samples, azimuth, elevation)
+    set_machine(device, threads)
+    run = motion_of(scene, shape=shape, steps=steps)
+    carried = load_render_mesh(run.scene.body, mesh) if mesh else None
+    seen = load_observations(observations, scene=run.scene) if observations else None
+    with progress("drawing", len(run.times)) as shown:
+        count = draw_motion(
+            run, path, look, time=time, seconds=seconds, mesh=carried, seen=seen,
+            progress=lambda done, _: shown.reach(done),
+        )  # fmt: skip
+    result = {"out": str(path), "frames": count, "width": width, "height": height}
+    answer(result, [f"{count} frame{'s' * (count != 1)} in {path}"], as_json=as_json)
+
+
+def require_free_file(path: Path, *, overwrite: bool) -> None:
+    """Refuse a place without a folder, and a file that may not be replaced."""
+    from pliant.core.errors import BadInput
+
+    if not path.parent.is_dir():
+        raise BadInput(f"{path.parent}: there is no such folder for {path.name}.")
+    if path.is_dir():
+        raise BadInput(f"{path}: is a folder; --out needs a file.")
+    if path.exists() and not overwrite:
+        raise BadInput(f"{path}: exists already; choose another --out or --overwrite.")

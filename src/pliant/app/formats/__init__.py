@@ -1,0 +1,1 @@
+"""Motions as files of other programs."""
