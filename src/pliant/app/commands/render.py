@@ -50,9 +50,7 @@ def render_motion(
     ] = None,
     style: Annotated[
         str,
-        typer.Option(
-            "--style", help="surface (triangles), field (the moving level set) or slice."
-        ),
+        typer.Option("--style", help="surface (triangles), field (the moving level set) or slice."),
     ] = "surface",
     colour: Annotated[
         str, typer.Option("--colour", help="displacement, strain, stress or observation.")
@@ -62,7 +60,7 @@ def render_motion(
     ] = "camera",
     slice_at: Annotated[
         float | None,
-        typer.Option("--slice-at", help="Where it cuts [m]; the body's middle if not given."),
+        typer.Option("--slice-at", help="Where it cuts, in metres; by default the body's middle."),
     ] = None,
     slice_values: Annotated[
         bool,
@@ -77,7 +75,8 @@ def render_motion(
         typer.Option("--observations", metavar="DIR", help="What --colour observation needs."),
     ] = None,
     time: Annotated[
-        float | None, typer.Option("--time", help="The moment of a picture [s]; the last one.")
+        float | None,
+        typer.Option("--time", help="The moment of a picture, in seconds; by default the last."),
     ] = None,
     seconds: Annotated[
         float | None, typer.Option("--seconds", help="How long a film lasts; chosen to suit.")
@@ -88,10 +87,10 @@ def render_motion(
         int, typer.Option("--samples", help="Rays per axis through pixels at edges.")
     ] = 3,
     azimuth: Annotated[
-        float | None, typer.Option("--azimuth", help="Camera to the right of +z [degrees].")
+        float | None, typer.Option("--azimuth", help="Degrees of the camera to the right of +z.")
     ] = None,
     elevation: Annotated[
-        float | None, typer.Option("--elevation", help="Camera above the horizon [degrees].")
+        float | None, typer.Option("--elevation", help="Degrees of the camera above the horizon.")
     ] = None,
     steps: StepsOption = None,
     shape: ShapeOption = None,

@@ -44,8 +44,8 @@ class TransferFunction:
         out = np.stack([np.interp(phi, self.distances, self.colours[:, k]) for k in range(4)], -1)
         if self.lines > 0.0:
             off = np.abs(phi / self.lines - np.round(phi / self.lines))
-            out[off < 0.06, :3] *= 0.72
-            out[np.abs(phi) < 0.06 * self.lines, :] = (0.08, 0.09, 0.10, 1.0)  # the surface itself
+            out[off < 0.04, :3] *= 0.72
+            out[np.abs(phi) < 0.04 * self.lines, :] = (0.08, 0.09, 0.10, 1.0)  # the surface itself
         return out
 
     def table(self) -> wp.array:

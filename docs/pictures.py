@@ -1,0 +1,172 @@
+"""The pictures of README and gallery, drawn by the code they show.
+
+    python docs/pictures.py            all of them, into docs/images
+    python docs/pictures.py advections cut_cells
+
+Each stays below 250 kB. The editor's picture has a script of its own (editor_picture.py).
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+import pliant as pl
+from pliant.app.picture import Cut, Studio
+from pliant.app.render.picture_files import _palette
+from pliant.app.scenes import load_builtin
+from pliant.fem.moving_field import MovingField
+
+IMAGES = Path(__file__).parent / "images"
+INK = (60, 66, 74)
+LIMIT = 250_000
+
+
+def save(name: str, image: np.ndarray | Image.Image) -> Path:
+    """Write a PNG below the limit: in full colour if that is small enough, else in 256."""
+    picture = image if isinstance(image, Image.Image) else Image.fromarray(image)
+    path = IMAGES / f"{name}.png"
+    path.parent.mkdir(exist_ok=True)
+    picture.save(path, optimize=True)
+    if path.stat().st_size > LIMIT:
+        palette = _palette([np.asarray(picture)])
+        picture.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG).save(
+            path, optimize=True
+        )
+    size = path.stat().st_size
+    if size > LIMIT:
+        raise SystemExit(f"{path}: {size} bytes are more than {LIMIT}")
+    return path
+
+
+def titled(image: np.ndarray, title: str) -> np.ndarray:
+    """The picture with a line of text at its top."""
+    picture = Image.fromarray(image)
+    font = ImageFont.load_default(size=max(12, image.shape[0] // 22))
+    ImageDraw.Draw(picture).text((12, 8), title, fill=INK, font=font)
+    return np.asarray(picture)
+
+
+def advections() -> Path:
+    """Three advections of a disc that hangs by its top (as seed 000, figure 2.7)."""
+    from matplotlib.figure import Figure
+
+    disc = pl.shapes.circle(radius=1.0)
+    body = pl.GridBody(disc, 0.1)
+    scene = pl.Scene(
+        body,
+        material=pl.Material(youngs_modulus=110.0, poisson_ratio=0.3, density=2.0),
+        gravity=(5.0, -9.81),
+        fixed=[pl.Fixed(pl.shapes.box(center=(0.0, 1.0), size=(1.2, 0.4)))],
+    )
+    u = pl.solve_static(scene)
+    moving = MovingField(body)
+    true = body.surface.positions(body.nodes + u)[body.surface.facets]
+    titles = {
+        "semi_lagrangian": "semi-Lagrangian",
+        "shepard": "on the Shepard inverse",
+        "forward": "direct forward",
+    }
+    figure = Figure(figsize=(9.6, 3.6), dpi=100, layout="constrained")
+    for axes, (method, title) in zip(figure.subplots(1, 3), titles.items(), strict=True):
+        field = moving.at(u, method=method)
+        x, y = (
+            field.origin[d] + field.spacing * np.arange(field.values.shape[d]) for d in range(2)
+        )
+        levels = 0.2 * np.arange(-5, 6)
+        axes.contourf(x, y, field.values.T, levels, cmap="RdBu_r", extend="both", alpha=0.6)
+        axes.contour(x, y, field.values.T, [0.0], colors="#14181c", linewidths=2.0)
+        for a, b in true:
+            axes.plot([a[0], b[0]], [a[1], b[1]], color="#ffd23f", lw=1.2, ls=(0, (2, 1)))
+        # how far the zero level lies from the moved surface, in cells
+        error = np.abs(field.redistanced().distance(true.mean(axis=1))) / field.spacing
+        axes.set_title(f"{title}: off by {error.max():.2f} cells", fontsize=11)
+        axes.set_aspect("equal")
+        axes.set_axis_off()
+    return save("advections", _drawn(figure))
+
+
+def cut_cells() -> Path:
+    """Partially filled cells: a torus seen along its axis, on a grid that does not fit it."""
+    from matplotlib.collections import LineCollection, PolyCollection
+    from matplotlib.figure import Figure
+
+    ring = pl.shapes.difference(pl.shapes.circle(radius=1.35), pl.shapes.circle(radius=0.65))
+    body = pl.GridBody(ring, 0.14)
+    corner = body.nodes[body.cells[:, [0, 1, 3, 2]]]
+    fill = body.fill
+    figure = Figure(figsize=(4.8, 4.8), dpi=100)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    colours = np.where((fill > 1 - 1e-9)[:, None], [0.42, 0.58, 0.73, 1.0], [0.96, 0.6, 0.25, 1.0])
+    colours[:, 3] = np.where(fill > 1 - 1e-9, 0.85, 0.15 + 0.75 * fill)
+    axes.add_collection(
+        PolyCollection(list(corner), facecolors=colours, edgecolors="#8892a0", linewidths=0.6)
+    )
+    surface = body.surface
+    points = surface.positions(body.nodes)
+    axes.add_collection(
+        LineCollection(list(points[surface.facets]), colors="#14181c", linewidths=1.8)
+    )
+    axes.plot(*points.T, ".", color="#14181c", ms=3.5)
+    axes.set_xlim(-1.5, 1.5)
+    axes.set_ylim(-1.5, 1.5)
+    axes.set_axis_off()
+    flat = _drawn(figure)
+    torus = pl.Scene(pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), 0.14))
+    studio = Studio(
+        torus, [torus.body.nodes], width=560, height=480, style="slice",
+        cut=Cut("z", at=0.0), directions={"azimuth": 0.5, "elevation": 0.35},
+    )  # fmt: skip
+    nodes = torus.body.nodes
+    solid = studio._field.paint(0.0 * nodes, np.zeros(len(nodes)), studio.scale, 3)
+    return save(
+        "cut_cells",
+        np.concatenate([titled(flat, "full and cut cells"), titled(solid, "distance inside")], 1),
+    )
+
+
+def torus_drop() -> Path:
+    """The same torus drops on a slope, as cells of a grid and as tetrahedra."""
+    rows = []
+    for name, title in (("drop", "grid"), ("drop-mesh", "tetrahedra")):
+        scene = load_builtin(name)
+        run = pl.simulate(scene, 36)
+        motion = [run.nodes(k) for k in range(len(run.times))]
+        studio = Studio(scene, motion[::6], width=320, height=240)
+        shots = [studio.picture(motion[k], time=run.times[k]) for k in (12, 22, 36)]
+        shots[0] = titled(shots[0], f"{title}, {len(scene.body.cells)} cells")
+        rows.append(np.concatenate(shots, axis=1))
+    return save("torus_drop", np.concatenate(rows))
+
+
+def three_renderings() -> Path:
+    """One moment of the swinging torus: its triangles, a slice of its level set, its stress."""
+    scene = load_builtin("torus")
+    run = pl.simulate(scene, 18)
+    nodes = run.nodes(18)
+    looks = (
+        ("marching cubes", {}),
+        ("slice of the level set", {"style": "slice", "cut": Cut("z", at=0.35)}),
+        ("ray-cast level set, stress", {"style": "field", "colour": "stress"}),
+    )
+    shots = []
+    for title, look in looks:
+        studio = Studio(scene, [scene.body.nodes, nodes], width=400, height=360, **look)
+        shots.append(titled(studio.picture(nodes, time=run.times[18]), title))
+    return save("three_renderings", np.concatenate(shots, axis=1))
+
+
+def _drawn(figure) -> np.ndarray:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    return np.asarray(canvas.buffer_rgba())[:, :, :3].copy()
+
+
+PICTURES = {f.__name__: f for f in (advections, cut_cells, torus_drop, three_renderings)}
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:] or PICTURES:
+        sys.stdout.write(f"{PICTURES[wanted]()}\n")
