@@ -434,7 +434,7 @@ def field_slices(centres: np.ndarray, values: np.ndarray, spacing: float) -> Any
     figure = blank(11.0, 4.0)
     drawn = None
     for k, (normal, a, b) in enumerate(((2, 0, 1), (1, 0, 2), (0, 2, 1))):
-        axes = figure.add_axes((0.05 + 0.295 * k, 0.13, 0.26, 0.76))
+        axes = figure.add_axes((0.05 + 0.285 * k, 0.13, 0.245, 0.76))
         near = np.abs(centres[:, normal] - stiffest[normal]) < 0.51 * spacing
         at, v = centres[near], values[near]
         index = np.round((at[:, [a, b]] - at[:, [a, b]].min(axis=0)) / spacing).astype(int)
@@ -450,8 +450,12 @@ def field_slices(centres: np.ndarray, values: np.ndarray, spacing: float) -> Any
         axes.set_xlabel("xyz"[a], color=INK)
         axes.set_ylabel("xyz"[b], color=INK)
         axes.tick_params(colors=FAINT, labelsize=8)
+        axes.locator_params(nbins=4)
     assert drawn is not None
-    bar = figure.colorbar(drawn, cax=figure.add_axes((0.93, 0.13, 0.015, 0.76)))
+    bar = figure.colorbar(drawn, cax=figure.add_axes((0.9, 0.13, 0.015, 0.76)))
+    ticks = np.geomspace(norm.vmin, norm.vmax, 5)
+    bar.set_ticks(list(ticks), labels=[f"{v:,.0f}" if v >= 100 else f"{v:.3g}" for v in ticks])
+    bar.ax.minorticks_off()
     bar.set_label("Young's modulus [Pa]", color=INK, fontsize=9)
     bar.ax.tick_params(labelsize=8, colors=FAINT)
     return figure
