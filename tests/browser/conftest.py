@@ -45,26 +45,27 @@ class Page:
 
     def __init__(self, browser, address: str, *, width: int = 700, height: int = 420):
         self.context = browser.new_context(
-            viewport={"width": width, "height": height}, accept_downloads=True
+            viewport={"width": width, "height": height}, accept_downloads=True,
+            device_scale_factor=0.5,  # software draws a quarter of the pixels
         )
-        self.context.set_default_timeout(20_000)
+        self.context.set_default_timeout(25_000)
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(address)
-        self.page.get_by_role("button", name="Play", exact=True).wait_for(timeout=30_000)
-        self.page.get_by_text("tip displacement").first.wait_for(timeout=30_000)
+        self.page.get_by_role("button", name="Play", exact=True).wait_for(timeout=90_000)
+        self.page.get_by_text("tip displacement").first.wait_for(timeout=90_000)
 
     def tab(self, name: str) -> None:
-        self.page.get_by_role("tab", name=name, exact=True).click()
+        _click(self.page.get_by_role("tab", name=name, exact=True))
 
     def press(self, name: str) -> None:
-        self.page.get_by_role("button", name=name, exact=True).click()
+        _click(self.page.get_by_role("button", name=name, exact=True))
 
     def choose(self, label: str, option: str) -> None:
         box = self.page.get_by_role("combobox", name=label, exact=True)
-        box.click()
-        self.page.get_by_role("option", name=option, exact=True).click()
+        _click(box)
+        _click(self.page.get_by_role("option", name=option, exact=True))
         wait_for(lambda: box.input_value() == option)
 
     def fill(self, label: str, value: str) -> None:
@@ -102,7 +103,13 @@ class Page:
         self.context.close()
 
 
-def wait_for(condition, seconds: float = 30.0, every: float = 0.05):
+def _click(place) -> None:
+    """Without waiting for drawn frames, which software makes seconds apart."""
+    place.wait_for()
+    place.click(force=True)
+
+
+def wait_for(condition, seconds: float = 25.0, every: float = 0.05):
     """The first true value of condition(), or an error with the last one."""
     end = time.monotonic() + seconds
     while True:

@@ -55,7 +55,7 @@ def test_opens_on_the_body_at_rest(page, editor):
 
 def test_mesh_panel_counts_before_it_builds(page, editor):
     page.tab("Mesh")
-    assert "20 cells" in page.text()
+    wait_for(lambda: "20 cells" in page.text())
     page.fill("Spacing [m]", "0.1")
     wait_for(lambda: "Will have 160 cells" in page.text())
     assert len(editor.session.body.cells) == 20
@@ -66,7 +66,7 @@ def test_mesh_panel_counts_before_it_builds(page, editor):
 
 def test_boundary_fixes_a_region(page, editor):
     page.tab("Boundary")
-    assert "0 of" in page.text()
+    wait_for(lambda: "0 of" in page.text())
     page.press("Add box")
     wait_for(lambda: editor.session.scene.fixed)
     wait_for(lambda: "25 of" not in page.text() and "surface points are held" in page.text())
@@ -283,6 +283,7 @@ def test_closing_the_page_in_mid_run_leaves_nothing(browser, page, editor):
     page.fill("Time step [s]", "0.02")
     wait_for(lambda: editor.session.scene.dt == 0.02)
     page.press("Reset")
+    wait_for(lambda: page.time() == 0.0 and len(editor.session.history) == 0)
     page.press("Play")
     wait_for(lambda: page.time() > 0.1)
     (pid,) = editor.processes()

@@ -60,8 +60,8 @@ def command(tmp_path_factory):
     folder = tmp_path_factory.mktemp("cli")
     (folder / "scene.toml").write_text(SCENE)
     process = subprocess.Popen(
-        [sys.executable, "-m", "pliant", "view", str(folder / "scene.toml"), "--no-browser", "--json",
-         "--threads", "1"],
+        [sys.executable, "-m", "pliant", "view", str(folder / "scene.toml"), "--no-browser",
+         "--json", "--threads", "1"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     process.told = json.loads(process.stdout.readline())

@@ -107,8 +107,8 @@ class ReconstructPanel:
             self.context.desk.post(lambda: self._receive(child[0], message))
 
         self._child = Child(
-            fit, session.description, replace(session.body, shape=None), folder, starts, *self._machine,
-            receive=receive, name="pliant-fit",
+            fit, session.description, replace(session.body, shape=None), folder, starts,
+            *self._machine, receive=receive, name="pliant-fit",
         )  # fmt: skip
         child.append(self._child)
         self._show_running(True)
