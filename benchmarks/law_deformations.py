@@ -2,7 +2,7 @@
 
 After seed 004, figure 4.9. The bottom is held, the top is moved by prescribed displacements in load
 steps; each step is one Newton solve. Run: python benchmarks/law_deformations.py [--out DIR]
-[--laws a,b] [--edge 0.083]. Writes deformations.json and deformations.png.
+[--laws a,b] [--edge 0.08]. Writes deformations.json and deformations.png.
 """
 
 import argparse
@@ -154,7 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", type=Path, default=Path("results"))
     parser.add_argument("--laws", default=",".join(LAWS))
-    parser.add_argument("--edge", type=float, default=0.083)
+    parser.add_argument("--edge", type=float, default=0.08)
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     body = body_of(asked.edge)

@@ -103,7 +103,10 @@ def solve_law_static(
             if given is not None:
                 # reactions are only known once the held nodes have moved
                 scale = max(scale, _moved_scale(problem, u, given))
-            records.append(newton.solve(u, scale=scale, tolerance=tolerance, given=given))
+            record = newton.solve(
+                u, scale=scale, tolerance=tolerance, given=given, rounding=system.force_rounding()
+            )
+            records.append(record)
             load = goal
             step = min(step * 1.5, 1.0 / load_steps)
         except NewtonFailure as failure:

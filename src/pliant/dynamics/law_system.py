@@ -34,6 +34,10 @@ MOST_HALVINGS = 5
 """A step that Newton cannot take is cut in two, at most this often (1/32 of the time step)."""
 
 
+ROUNDING_SHARE = 1e-14
+"""Rounding of a nodal force over modulus times cell face: some fifty roundings of one stress."""
+
+
 def scene_law(scene: Scene) -> Law:
     """The scene's law; one given by name takes the material's modulus and ratio."""
     law = scene.law
@@ -98,6 +102,17 @@ class LawSystem(System):
         other = force.numpy() + self.external_force(state.t) - self.mass_host[:, None] * g
         a = g + other / self.starting_mass()[:, None] - material.mass_damping * state.v.numpy()
         state.a.assign(a * self.boundary.free)
+
+    def force_rounding(self) -> float:
+        """Size [N] of the rounding in the internal forces: stresses cancel from the moduli's size.
+
+        Near the rest P is a difference of terms of the size of the moduli, so no smaller imbalance
+        can be told from zero.
+        """
+        body = self.scene.body
+        area = body.spacing ** (body.dim - 1)
+        modulus = float(np.max(self.lam + 2.0 * self.mu))
+        return ROUNDING_SHARE * modulus * area * float(np.sqrt(self.node_count))
 
     def prepare(self, state: State, *, right_hand_side: bool = False) -> None:
         """Nothing: a law's tangent belongs to the end of a step, not to its start."""
@@ -257,7 +272,10 @@ class StepProblem:
         newton = s.cached(_newton_for)
         newton.problem = self
         scale = self.scale(x)
-        options = {"scale": scale, "tolerance": s.scene.tolerance, "linear": linear}
+        options = {
+            "scale": scale, "tolerance": s.scene.tolerance, "linear": linear,
+            "rounding": scheme.force[0] * s.force_rounding(),
+        }  # fmt: skip
         try:
             record = newton.solve(x, keep=(scheme.name, scheme.dt, s.version), **options)
         except NewtonFailure:

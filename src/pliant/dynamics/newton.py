@@ -102,13 +102,14 @@ class Newton:
 
     def solve(
         self, x: wp.array, *, scale: float, tolerance: float, given: np.ndarray | None = None,
-        linear: bool = False, keep: object = None,
+        linear: bool = False, keep: object = None, rounding: float = 0.0,
     ) -> NewtonRecord:
         """Improve x in place until |r| <= tolerance * scale on the free components.
 
         given: (nodes, 3) increments of the held components, taken in the first iteration. linear:
         the problem is linear in x, so the first solve is to the full tolerance. keep: a token that
-        says which problems may share a tangent; None: a new tangent in every iteration.
+        says which problems may share a tangent; None: a new tangent in every iteration. rounding:
+        |r| that the forces' own rounding may leave, where the iteration may stagnate.
         """
         p, r, dx = self.problem, self._r, self._dx
         record = NewtonRecord(scale=scale)
@@ -161,7 +162,7 @@ class Newton:
             forcing = float(np.clip(max(forcing, needed), TIGHTEST, LOOSEST))
             waited = 0 if norm < 0.5 * best else waited + 1
             best = min(best, norm)
-            if waited >= 4 and best <= ROUNDING * scale:
+            if waited >= 3 and best <= max(ROUNDING * scale, rounding):
                 break  # the forces' own rounding
         return record
 
