@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow browser bench bench-check lint clean
+.PHONY: demo test test-slow browser bench bench-check lint docs clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -46,6 +46,10 @@ studies: .venv/installed
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/pyright
+
+docs: .venv/installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	$(BIN)/python -m mkdocs build --quiet
 
 clean:
 	rm -rf .venv runs build dist

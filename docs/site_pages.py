@@ -1,0 +1,76 @@
+"""mkdocs hook: the first page is the README, and the reference lists every public name."""
+
+import ast
+from pathlib import Path
+
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[1]
+
+GROUPS = {
+    "Bodies and materials": ("GridBody", "TetBody", "Body", "Material", "load_shape", "energy"),
+    "Scenes": ("Scene", "Fixed", "Motion", "Traction", "Pressure", "PointLoad", "BodyForce",
+               "Plane", "Obstacle", "ContactLaw", "load_scene"),
+    "Integrators": ("Newmark1", "Newmark2", "Newmark3", "CentralDifferences",
+                    "LinearAcceleration", "HHT", "ImplicitEuler"),
+    "Running": ("simulate", "solve_static", "modes", "Trajectory", "Modes"),
+    "Observing": ("observe", "ring_of_cameras", "Camera", "Observations"),
+    "Reconstruction": ("reconstruct", "Fit", "NodeMotions", "LevelSets", "Prior", "FieldPenalty"),
+    "Machine": ("set_device", "set_threads"),
+    "Errors": ("PliantError", "BadInput", "SolverFailure", "SimulationStopped", "MissingExtra"),
+}  # fmt: skip
+"""Sections of the reference; names that no section has come last."""
+
+MODULES = ("shapes", "laws")
+"""Public names that are modules: their own public names are listed."""
+
+
+def public_names() -> list[str]:
+    """What `pliant.__all__` says, read without importing the package."""
+    tree = ast.parse((ROOT / "src" / "pliant" / "__init__.py").read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
+            return ast.literal_eval(node.value)
+    raise SystemExit("src/pliant/__init__.py has no __all__")
+
+
+def reference() -> str:
+    """The reference as Markdown with mkdocstrings' directives."""
+    names = set(public_names())
+    placed = {n for group in GROUPS.values() for n in group}
+    groups = {title: [n for n in group if n in names] for title, group in GROUPS.items()}
+    groups["More"] = sorted(names - placed - set(MODULES))
+    lines = ["# Reference", "", "All names of `import pliant as pl`.", ""]
+    for title, group in groups.items():
+        if group:
+            lines += [f"## {title}", ""]
+            lines += [line for n in group for line in (f"::: pliant.{n}", "")]
+    lines += ["## Shapes", "", "Names of `pl.shapes`.", ""]
+    for module, name in _shape_names():
+        lines += [f"::: {module}.{name}", ""]
+    return "\n".join(lines)
+
+
+def _shape_names() -> list[tuple[str, str]]:
+    """(module, name) of what `pliant.geometry.shapes` offers, in its order."""
+    tree = ast.parse((ROOT / "src/pliant/geometry/shapes.py").read_text(encoding="utf-8"))
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found += [(node.module, alias.name) for alias in node.names]
+    return found
+
+
+def index() -> str:
+    """The README with its links as seen from docs/."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for file in ("conventions", "architecture", "derivatives"):
+        text = text.replace(f"`docs/{file}.md`", f"[{file}]({file}.md)")
+    return text.replace("](docs/", "](")
+
+
+def on_files(files: Files, *, config) -> Files:
+    """Add the generated pages."""
+    for name, text in (("index.md", index()), ("reference.md", reference())):
+        files.append(File.generated(config, name, content=text))
+    return files
