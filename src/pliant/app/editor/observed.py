@@ -54,7 +54,7 @@ class ObservedPoints:
         if len(points) == 0:
             return
         self._queries.move(surface)
-        distance = self._queries.nearest(points).distance
+        distance = np.abs(self._queries.nearest(points).distance)  # signed: inside is negative
         self.rms = float(np.sqrt(np.mean(distance**2)))
         colours = np.array(palette(), np.uint8)
         level = np.clip(distance / self.top * len(colours), 0, len(colours) - 1).astype(int)
