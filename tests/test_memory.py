@@ -1,9 +1,11 @@
 """Resident memory of a grid body ready to step with f64, everything the process holds included.
 
-The aim is 3 kB a node. Measured: 4.1 kB with block Jacobi, 5.8 kB with multigrid; the block matrix
-alone takes 2 kB. The bounds below keep it from growing until the aim is met.
+At most 3 kB a node with block Jacobi, which keeps half of the symmetric matrix (measured: 2.4);
+with multigrid the whole matrix and the hierarchy in single precision take 4.9. Freed memory goes to
+the system at once here: what the allocator would keep for reuse (some 60 MB) is not the body's.
 """
 
+import os
 import subprocess
 import sys
 
@@ -37,12 +39,14 @@ print(len(kept[0].body.nodes), resident() - before)
 """
 
 
-@pytest.mark.parametrize(("preconditioner", "bound"), [("jacobi", 4300), ("multigrid", 6000)])
+@pytest.mark.parametrize(("preconditioner", "bound"), [("jacobi", 3000), ("multigrid", 5400)])
 def test_bytes_a_node(preconditioner, bound):
     code = CODE.replace("{spacing}", "0.028").replace("{preconditioner}", preconditioner)
+    returning = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
     answer = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=200, check=True
-    )
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True,
+        env=os.environ | returning,
+    )  # fmt: skip
     nodes, used = (int(word) for word in answer.stdout.split()[-2:])
     assert nodes > 100_000
     assert 500 < used / nodes < bound, f"{used / nodes:.0f} bytes a node"

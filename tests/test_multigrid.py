@@ -240,6 +240,22 @@ def test_hierarchy_is_refreshed_only_when_it_pays():
     assert np.abs(answers[3] - answers[4]).max() < 1e-6 * np.abs(answers[4]).max()
 
 
+def test_half_of_the_matrix_is_the_same_matrix():
+    body = GridBody(torus(major=1.0, minor=0.35), 0.2)
+    whole = System(body, turn=0.4)
+    half = BlockMatrix(body.pattern, whole.free, half=True)
+    whole.matrix, full = half, whole.matrix
+    whole.assemble(0.4)
+    assert half.values.shape[0] < 0.6 * full.values.shape[0]
+    assert np.abs(half.to_scipy() - full.to_scipy()).max() < 1e-13 * np.abs(full.to_scipy()).max()
+    x = to_device(np.random.default_rng(6).standard_normal((len(whole.free), 3)), wp.vec3d)
+    products = [zeros(len(whole.free), wp.vec3d) for _ in range(2)]
+    for matrix, y in zip((full, half), products, strict=True):
+        matrix.multiply(x, y)
+    one, two = (y.numpy() for y in products)
+    assert np.abs(one - two).max() < 1e-13 * np.abs(one).max()
+
+
 def test_outcomes(small):
     n = len(small.free)
     small.multigrid.refresh(small.matrix)

@@ -53,7 +53,7 @@ class Boundary:
     def given_on_walls(self, t: float) -> np.ndarray:
         """Given displacement (q, 3) at the walls' quadrature points."""
         assert self.walls is not None
-        position = self.walls.points.position
+        position = self.walls.position
         return np.concatenate([f.at(position[part], t) for f, part in self.wall_parts])
 
     def wall_forces(self, lam: np.ndarray, mu: np.ndarray, given: np.ndarray) -> np.ndarray:

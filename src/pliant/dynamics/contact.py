@@ -25,6 +25,7 @@ import warp as wp
 
 from pliant.core.launch import launch, to_device, zeros
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
+from pliant.fem.block_rows import BlockRows, add_block
 from pliant.fem.body import Body
 from pliant.geometry.field import sample
 
@@ -245,9 +246,7 @@ def _add_blocks(
     point: wp.array(dtype=wp.int32),
     weight: wp.array(dtype=wp.float64),
     block: wp.array(dtype=wp.mat33d),
-    row_start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
 ):
     i = first + wp.tid()
     for e in range(start[i], start[i + 1]):
@@ -257,9 +256,9 @@ def _add_blocks(
             for j in range(p.m):
                 w = weight[e] * p.weights[q, j]
                 if w != wp.float64(0.0):
-                    for c in range(row_start[i], row_start[i + 1]):
-                        if columns[c] == p.nodes[q, j]:
-                            values[c] = values[c] + w * B
+                    for c in range(A.row_start[i], A.row_start[i + 1]):
+                        if A.columns[c] == p.nodes[q, j]:
+                            add_block(A, i, c, w * B)
 
 
 @dataclass
@@ -366,11 +365,8 @@ class Contact:
         launch(
             _add_blocks,
             self.node_count,
-            [
-                self.points, g.start, g.point, g.weight, self.block,
-                matrix.row_start, matrix.columns, matrix.values,
-            ],
-        )  # fmt: skip
+            [self.points, g.start, g.point, g.weight, self.block, matrix.rows],
+        )
 
 
 def _obstacle_data(obstacle: Plane | Obstacle, body: Body) -> ObstacleData:

@@ -24,7 +24,7 @@ class Scene:
 
     gravity [m/s^2]; initial_velocity [m/s] and initial_spin [rad/s] about the centre of mass.
     tolerance: relative residual of each linear solve. preconditioner: "multigrid", or "jacobi" for
-    bodies that must fit into less memory (3 instead of 5.2 kB a node).
+    bodies that must fit into less memory (2.4 instead of 4.9 kB a node).
     law: a material law (pliant.laws), or the name of one that then takes the material's modulus and
     ratio; it replaces `model`, and steps are solved by Newton's method.
     """

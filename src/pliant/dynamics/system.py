@@ -68,7 +68,8 @@ class System:
         self.boundary: Boundary = build_boundary(scene)
         self.elasticity = Elasticity(body, model=scene.model)
         self.walls = WallOperator(self.boundary.walls) if self.boundary.walls else None
-        self.matrix = BlockMatrix(body.pattern, self.boundary.free)
+        compact = scene.preconditioner == "jacobi" and scene.law is None
+        self.matrix = BlockMatrix(body.pattern, self.boundary.free, half=compact)
         self.ghost_inertia: GhostInertia | None = None
         if body.ghost is not None and np.isfinite(scene.integrator.stable_to):
             self.ghost_inertia = GhostInertia(body.ghost, body.spacing)
@@ -79,12 +80,10 @@ class System:
         self.set_material(scene.material)
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
-        self._recent = RecentErrors(self.node_count)
+        self._recent = None if compact else RecentErrors(self.node_count)
         self._steady_force: np.ndarray | None = None
         self._companions: dict[Any, Any] = {}
-        self._b, self._w, self._x, self._scratch = (
-            zeros(self.node_count, wp.vec3d) for _ in range(4)
-        )
+        self._b, self._w, self._x = (zeros(self.node_count, wp.vec3d) for _ in range(3))
 
     def set_material(self, material: Material) -> None:
         """Change what the body is made of; the geometry stays."""
@@ -125,7 +124,8 @@ class System:
 
     def initial_state(self) -> State:
         """Rest shape, with the scene's initial velocity and spin, in equilibrium acceleration."""
-        self._recent.forget()
+        if self._recent is not None:
+            self._recent.forget()
         v = vector3("initial_velocity", self.scene.initial_velocity) + np.cross(
             vector3("initial_spin", self.scene.initial_spin), self.arms()
         )
@@ -289,9 +289,11 @@ class System:
         self.preconditioner.update(self.matrix)
         t2 = perf_counter()
         x = self._start_value(state)
-        self._recent.improve(self.matrix, b, x)
+        if self._recent is not None:
+            self._recent.improve(self.matrix, b, x)
         solution = self.solver.solve(b, x, Tolerance(relative=self.scene.tolerance))
-        self._recent.remember(self.matrix, x, scheme.first_guess, state.fields())
+        if self._recent is not None:
+            self._recent.remember(self.matrix, x, scheme.first_guess, state.fields())
         self.preconditioner.report(solution)
         t3 = perf_counter()
         if not solution.outcome.ok and not self._acceptable(solution):

@@ -13,6 +13,7 @@ their mirror images.
 import warp as wp
 
 from pliant.core.launch import launch
+from pliant.fem.block_rows import BlockRows, stored_at
 from pliant.fem.cell_data import HEAVY, CellData, products
 from pliant.fem.cells import GRID
 
@@ -22,18 +23,17 @@ def _assemble(
     first: wp.int32,
     d: CellData,
     slot: wp.array2d(dtype=wp.uint8),
-    row_start: wp.array(dtype=wp.int32),
-    diagonal: wp.array(dtype=wp.int32),
     mass: wp.array(dtype=wp.float64),
     mass_factor: wp.float64,
     stiffness_factor: wp.float64,
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
 ):
     """Blocks on and right of the diagonal."""
     i = first + wp.tid()
-    start = row_start[i]
-    for j in range(diagonal[i], row_start[i + 1]):
-        values[j] = wp.mat33d()
+    middle = stored_at(A, i, A.diagonal[i])
+    start = middle - A.diagonal[i] + A.row_start[i]  # where the row would begin
+    for j in range(middle, start + A.row_start[i + 1] - A.row_start[i]):
+        A.values[j] = wp.mat33d()
     k = d.k
     unit = wp.identity(n=3, dtype=wp.float64)
     for e in range(d.incident_start[i], d.incident_start[i + 1]):
@@ -52,8 +52,8 @@ def _assemble(
                 G = products(d, row, a, b)
                 H = lam * G + mu * wp.transpose(G)
                 j = start + int(slot[c, a * k + b])
-                values[j] = values[j] + R * H * Rt + (mu * wp.trace(G)) * unit
-    values[diagonal[i]] = values[diagonal[i]] + (mass_factor * mass[i]) * unit
+                A.values[j] = A.values[j] + R * H * Rt + (mu * wp.trace(G)) * unit
+    A.values[middle] = A.values[middle] + (mass_factor * mass[i]) * unit
 
 
 def assemble(
@@ -66,8 +66,10 @@ def assemble(
     stiffness_factor: float,
 ) -> None:
     """matrix := mass_factor M + stiffness_factor K at the rotations in `data`."""
-    n = matrix.node_count
-    rows = [matrix.row_start, matrix.diagonal]
-    factors = [mass_factor, stiffness_factor]
-    launch(_assemble, n, [data, slot, *rows, mass, *factors, matrix.values], grain=HEAVY)
+    launch(
+        _assemble,
+        matrix.node_count,
+        [data, slot, mass, mass_factor, stiffness_factor, matrix.rows],
+        grain=HEAVY,
+    )
     matrix.mirror()

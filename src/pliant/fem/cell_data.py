@@ -95,8 +95,9 @@ def frame_adjoint(d: CellData, R: wp.mat33d, F: wp.mat33d, R_bar: wp.mat33d) -> 
 def cell_data(body: Body, *, model: str) -> CellData:
     """The arrays of a body, without a material (zero moduli) and unrotated."""
     n, m, k = len(body.nodes), len(body.cells), body.cells.shape[1]
-    positions = np.zeros((n, 3))
-    positions[:, : body.dim] = body.nodes
+    positions = body.nodes
+    if body.dim == 2:
+        positions = np.concatenate([body.nodes, np.zeros((n, 1))], axis=1)
     centre = np.zeros(3)
     if body.kind == GRID:
         centre[: body.dim] = 1.0 / (2 ** (body.dim - 1) * body.spacing)
@@ -110,7 +111,7 @@ def cell_data(body: Body, *, model: str) -> CellData:
     data.cells = share(body.cells, wp.int32)
     data.row = share(body.geometry_row, wp.int32)
     data.table = share(body.geometry_table, wp.float64)
-    data.positions = to_device(positions, wp.vec3d)
+    data.positions = share(positions, wp.vec3d)
     data.lam = zeros(m, wp.float64)
     data.mu = zeros(m, wp.float64)
     data.rotations = to_device(np.broadcast_to(np.eye(3), (m, 3, 3)), wp.mat33d)

@@ -12,6 +12,7 @@ rigid motion and needs no rotations.
 import warp as wp
 
 from pliant.core.launch import launch, share, to_device, zeros
+from pliant.fem.block_rows import BlockRows, add_block
 from pliant.fem.cell_data import CellData
 from pliant.fem.ghost import GHOST_INERTIA, GhostPenalty
 
@@ -46,15 +47,14 @@ def _ghost_scale(
 
 @wp.func
 def _add_ghost_block(
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
     slot: wp.array2d(dtype=wp.uint8),
-    start: int,
     i: int,
     place: int,
     amount: wp.float64,
 ):
-    j = start + int(slot[i, place])
-    values[j] = values[j] + amount * wp.identity(n=3, dtype=wp.float64)
+    unit = wp.identity(n=3, dtype=wp.float64)
+    add_block(A, i, A.row_start[i] + int(slot[i, place]), amount * unit)
 
 
 @wp.kernel
@@ -64,27 +64,25 @@ def _assemble_ghost(
     scaled: wp.array(dtype=wp.vec3d),
     neighbour: wp.array2d(dtype=wp.int32),
     slot: wp.array2d(dtype=wp.uint8),
-    row_start: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
 ):
     i = first + wp.tid()
-    start = row_start[i]
     for axis in range(3):
         base = 5 * axis
         w = factor * scaled[i][axis]
         if w > wp.float64(0.0):  # i is the middle of the triple
-            _add_ghost_block(values, slot, start, i, base + 1, wp.float64(-2.0) * w)
-            _add_ghost_block(values, slot, start, i, base + 2, wp.float64(4.0) * w)
-            _add_ghost_block(values, slot, start, i, base + 3, wp.float64(-2.0) * w)
+            _add_ghost_block(A, slot, i, base + 1, wp.float64(-2.0) * w)
+            _add_ghost_block(A, slot, i, base + 2, wp.float64(4.0) * w)
+            _add_ghost_block(A, slot, i, base + 3, wp.float64(-2.0) * w)
         for side in range(2):  # i is an end of the triple around its neighbour m
             m = neighbour[i, 2 * axis + side]
             if m >= 0:
                 v = factor * scaled[m][axis]
                 if v > wp.float64(0.0):
                     step = 2 * side - 1
-                    _add_ghost_block(values, slot, start, i, base + 2, v)
-                    _add_ghost_block(values, slot, start, i, base + 2 + step, wp.float64(-2.0) * v)
-                    _add_ghost_block(values, slot, start, i, base + 2 + 2 * step, v)
+                    _add_ghost_block(A, slot, i, base + 2, v)
+                    _add_ghost_block(A, slot, i, base + 2 + step, wp.float64(-2.0) * v)
+                    _add_ghost_block(A, slot, i, base + 2 + 2 * step, v)
 
 
 @wp.func
@@ -175,7 +173,7 @@ class GhostOperator:
         launch(
             _assemble_ghost,
             self._count,
-            [factor, self._scaled, self._neighbour, self._slot, matrix.row_start, matrix.values],
+            [factor, self._scaled, self._neighbour, self._slot, matrix.rows],
         )
 
     def add_force(self, w: wp.array, out: wp.array, *, factor: float = 1.0) -> None:
@@ -223,11 +221,8 @@ class GhostInertia:
         launch(
             _assemble_ghost,
             self._count,
-            [
-                factor * self.density, self._weight, self._neighbour, self._slot,
-                matrix.row_start, matrix.values,
-            ],
-        )  # fmt: skip
+            [factor * self.density, self._weight, self._neighbour, self._slot, matrix.rows],
+        )
 
     def add(self, z: wp.array, out: wp.array, factor: float) -> None:
         """out += factor * inertia * z."""

@@ -101,7 +101,7 @@ def GridBody(
         locate=locate,
         spacing=h,
         ghost=ghost,
-        lattice=lattice + first,
+        lattice=(lattice + first).astype(np.int32),
         shape=shape,
         requested_size=spacing,
         subdivisions=s,

@@ -9,6 +9,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import launch, share, to_device, zeros
+from pliant.fem.block_rows import BlockRows, add_block
 from pliant.fem.walls import Walls
 
 
@@ -23,8 +24,7 @@ def _assemble_walls(
     k: wp.int32,
     blocks: wp.array2d(dtype=wp.mat33d),
     factor: wp.float64,
-    row_start: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
 ):
     r = first + wp.tid()
     i = node[r]
@@ -32,8 +32,8 @@ def _assemble_walls(
         w = incident[e] / k
         a = incident[e] - w * k
         for b in range(k):
-            j = row_start[i] + int(slot[cell[w], a * k + b])
-            values[j] = values[j] + factor * blocks[w, a * k + b]
+            e_block = A.row_start[i] + int(slot[cell[w], a * k + b])
+            add_block(A, i, e_block, factor * blocks[w, a * k + b])
 
 
 @wp.kernel
@@ -91,7 +91,7 @@ class WallOperator:
             self._count,
             [
                 self._node, self._start, self._incident, self._cell, self._slot, self._k,
-                self._blocks, factor, matrix.row_start, matrix.values,
+                self._blocks, factor, matrix.rows,
             ],
         )  # fmt: skip
 

@@ -16,11 +16,14 @@ import numpy as np
 
 from pliant.fem.body import Body
 from pliant.fem.cells import gradient_product_blocks, stiffness_blocks
-from pliant.fem.quadrature import FacetPoints
+from pliant.fem.quadrature import FacetPoints, shape_functions
 
 SLIVER_SUPPORT = 0.02
 """Share of the full cell's energy that the eigenvalue problem of a cut cell may count on. The ghost
 penalty provides it; without it the penalty of a sliver would grow as 1 / filled fraction."""
+
+POINTS_AT_ONCE = 2000
+"""Quadrature points whose products of 24 x 24 are formed at a time (9 MB)."""
 
 SAFETY = 2.0
 """eta / L; 1 is the edge of coercivity."""
@@ -31,8 +34,8 @@ class Walls:
     """Wall terms, one entry per (held region, cell).
 
     cell: (w,); axes: (w, 3) 1 where held; consistency: (w, k, k, 3, 3) for lambda and mu apart;
-    mass: (w, k, k) integrals of N_a N_b; points: the quadrature points, point_entry: (q,) the entry
-    each point belongs to.
+    mass: (w, k, k) integrals of N_a N_b; position, weight, normal: the quadrature points (see
+    FacetPoints), point_entry: (q,) the entry each point belongs to.
     """
 
     body: Body
@@ -41,8 +44,22 @@ class Walls:
     consistency_lam: np.ndarray
     consistency_mu: np.ndarray
     mass: np.ndarray
-    points: FacetPoints
+    position: np.ndarray
+    weight: np.ndarray
+    normal: np.ndarray
     point_entry: np.ndarray
+
+    @cached_property
+    def points(self) -> FacetPoints:
+        """The quadrature points with their shape functions; only walls that move keep them."""
+        return self._points(slice(None))
+
+    def _points(self, part: slice) -> FacetPoints:
+        cell, position = self.cell[self.point_entry[part]], self.position[part]
+        shape, gradient = shape_functions(self.body, cell, position)
+        return FacetPoints(
+            cell, position, self.weight[part], self.normal[part], shape, gradient
+        )
 
     def penalties(self, lam: np.ndarray, mu: np.ndarray, support: float = SLIVER_SUPPORT):
         """eta and its derivatives by lambda and mu, (w,) each, for per-cell moduli (cells,)."""
@@ -104,7 +121,7 @@ class Walls:
 
     def _eigenvalues(self, l: np.ndarray, m: np.ndarray, support: float):
         B_lam, B_mu = self._energies(support)
-        A_ll, A_lm, A_mm = self._traction_squares
+        A_ll, A_lm, A_mm = self._traction_squares()
         c = (slice(None), None, None)
         A = l[c] ** 2 * A_ll + l[c] * m[c] * A_lm + m[c] ** 2 * A_mm
         B = l[c] * B_lam + m[c] * B_mu
@@ -146,23 +163,23 @@ class Walls:
             self._flat(stiffness_blocks(G, one, zero)), self._flat(stiffness_blocks(G, zero, one))
         )  # fmt: skip
 
-    @cached_property
     def _traction_squares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """integral_wall |sigma n|^2 = l^2 A_ll + l m A_lm + m^2 A_mm; geometry only."""
-        dim, k, w = self.body.dim, self.body.cells.shape[1], len(self.cell)
-        size = k * dim
-        lam_part, mu_part = traction_operators(self.points)
-        e, q_weight = self.point_entry, self.points.weight
-        Tl = lam_part[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(len(e), dim, size)
-        Tm = mu_part[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(len(e), dim, size)
-
-        def wall_matrix(S, T):
-            out = np.zeros((w, size, size))
-            np.add.at(out, e, np.einsum("q,qip,qir->qpr", q_weight, S, T))
-            return out
-
-        A_lm = wall_matrix(Tl, Tm)
-        return wall_matrix(Tl, Tl), A_lm + np.swapaxes(A_lm, 1, 2), wall_matrix(Tm, Tm)
+        dim, size = self.body.dim, self.body.cells.shape[1] * self.body.dim
+        out = np.zeros((3, len(self.cell), size, size))
+        for q in range(0, len(self.point_entry), POINTS_AT_ONCE):
+            part = slice(q, q + POINTS_AT_ONCE)
+            points, e = self._points(part), self.point_entry[part]
+            Tl, Tm = (
+                T[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(len(e), dim, size)
+                for T in traction_operators(points)
+            )
+            order = np.argsort(e, kind="stable")
+            entries, starts = np.unique(e[order], return_index=True)
+            for k, (S, T) in enumerate(((Tl, Tl), (Tl, Tm), (Tm, Tm))):
+                products = np.einsum("q,qip,qir->qpr", points.weight, S, T)[order]
+                out[k, entries] += np.add.reduceat(products, starts)
+        return out[0], out[1] + np.swapaxes(out[1], 1, 2), out[2]
 
 
 def traction_operators(p: FacetPoints) -> tuple[np.ndarray, np.ndarray]:
@@ -206,6 +223,8 @@ def build_walls(body: Body, pieces: list[tuple[FacetPoints, np.ndarray]]) -> Wal
         consistency_lam=integrate(np.einsum("q,qa,qbij->qabij", w, N, lam_part), (k, k, 3, 3)),
         consistency_mu=integrate(np.einsum("q,qa,qbij->qabij", w, N, mu_part), (k, k, 3, 3)),
         mass=integrate(np.einsum("q,qa,qb->qab", w, N, N), (k, k)),
-        points=points,
+        position=points.position,
+        weight=points.weight,
+        normal=points.normal,
         point_entry=entry,
     )

@@ -9,10 +9,13 @@ depend on the number of threads.
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
 from pliant.core.launch import Recorded, device, launch, share, to_device, zeros
+from pliant.fem.block_rows import NO_TWIN, BlockRows, row_product, stored_at
 from pliant.fem.pattern import Pattern
 
 CHUNK = 256
@@ -22,9 +25,6 @@ CHUNK_GRAIN = 24
 """Chunks per thread from which vector kernels are split (about 6,000 nodes, 0.3 ms of products)."""
 
 
-NO_TWIN = wp.constant(255)
-"""Mark of a block whose mirror image has no room in the pattern: both are zero."""
-
 MIRROR_GRAIN = 3000
 """Rows per thread from which mirroring is split (a tenth of a microsecond each)."""
 
@@ -32,9 +32,7 @@ MIRROR_GRAIN = 3000
 @wp.kernel
 def _multiply(
     first: wp.int32,
-    row_start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
     free: wp.array(dtype=wp.vec3d),
     masked: wp.int32,
     x: wp.array(dtype=wp.vec3d),
@@ -46,9 +44,7 @@ def _multiply(
     chunk = first + wp.tid()
     total = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        s = wp.vec3d()
-        for j in range(row_start[i], row_start[i + 1]):
-            s += values[j] * x[columns[j]]
+        s = row_product(A, i, x)
         if masked == 1:
             s = wp.cw_mul(free[i], s)
         y[i] = s
@@ -59,9 +55,7 @@ def _multiply(
 @wp.kernel
 def _residual(
     first: wp.int32,
-    row_start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
     free: wp.array(dtype=wp.vec3d),
     b: wp.array(dtype=wp.vec3d),
     x: wp.array(dtype=wp.vec3d),
@@ -73,10 +67,7 @@ def _residual(
     chunk = first + wp.tid()
     total = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        s = b[i]
-        for j in range(row_start[i], row_start[i + 1]):
-            s -= values[j] * x[columns[j]]
-        s = wp.cw_mul(free[i], s)
+        s = wp.cw_mul(free[i], b[i] - row_product(A, i, x))
         r[i] = s
         total += wp.dot(s, s)
     partial[chunk] = total
@@ -155,55 +146,41 @@ def inverse_of_free_part(A: wp.mat33d, free: wp.vec3d) -> wp.mat33d:
 @wp.kernel
 def _invert_diagonal(
     first: wp.int32,
-    diagonal: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
     free: wp.array(dtype=wp.vec3d),
     inverse: wp.array(dtype=wp.mat33d),
 ):
     i = first + wp.tid()
-    inverse[i] = inverse_of_free_part(values[diagonal[i]], free[i])
+    inverse[i] = inverse_of_free_part(A.values[stored_at(A, i, A.diagonal[i])], free[i])
 
 
 @wp.kernel
-def _find_twins(
-    first: wp.int32,
-    row_start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    diagonal: wp.array(dtype=wp.int32),
-    twin: wp.array(dtype=wp.uint8),
-):
-    """twin[e] = place in row j of column i, for the blocks (i, j) left of the diagonal."""
+def _find_twins(first: wp.int32, A: BlockRows):
+    """Fill in A.twin by bisection of the twins' rows."""
     i = first + wp.tid()
-    for e in range(row_start[i], diagonal[i]):
-        j = columns[e]
-        low = diagonal[j]
-        high = row_start[j + 1]
+    for e in range(A.row_start[i], A.diagonal[i]):
+        j = A.columns[e]
+        low = A.diagonal[j]
+        high = A.row_start[j + 1]
         while high - low > 1:
             middle = (low + high) / 2
-            if columns[middle] <= i:
+            if A.columns[middle] <= i:
                 low = middle
             else:
                 high = middle
-        twin[e] = wp.uint8(low - row_start[j])
-        if columns[low] != i:
-            twin[e] = wp.uint8(NO_TWIN)
+        A.twin[e] = wp.uint8(low - A.diagonal[j])
+        if A.columns[low] != i:
+            A.twin[e] = wp.uint8(NO_TWIN)
 
 
 @wp.kernel
-def _mirror(
-    first: wp.int32,
-    row_start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    diagonal: wp.array(dtype=wp.int32),
-    twin: wp.array(dtype=wp.uint8),
-    values: wp.array(dtype=wp.mat33d),
-):
+def _mirror(first: wp.int32, A: BlockRows):
     i = first + wp.tid()
-    for e in range(row_start[i], diagonal[i]):
-        if twin[e] == wp.uint8(NO_TWIN):
-            values[e] = wp.mat33d()
+    for e in range(A.row_start[i], A.diagonal[i]):
+        if A.twin[e] == wp.uint8(NO_TWIN):
+            A.values[e] = wp.mat33d()
         else:
-            values[e] = wp.transpose(values[row_start[columns[e]] + int(twin[e])])
+            A.values[e] = wp.transpose(A.values[A.diagonal[A.columns[e]] + int(A.twin[e])])
 
 
 def chunks(n: int) -> int:
@@ -237,38 +214,43 @@ def keep_free(x: wp.array, free: wp.array) -> None:
 
 
 class BlockMatrix:
-    """Compressed rows of 3x3 blocks on the device; values are filled by an assembly."""
+    """A symmetric matrix of 3x3 blocks on the device; values are filled by an assembly."""
 
-    def __init__(self, pattern: Pattern, free: np.ndarray):
-        """free: (nodes, 3) of 1 (free) or 0 (held)."""
-        n = len(pattern.row_start) - 1
-        self.node_count = n
-        self.row_start = share(pattern.row_start, wp.int32)
-        self.columns = share(pattern.columns, wp.int32)
-        self.values = zeros(len(pattern.columns), wp.mat33d)
-        self.diagonal = to_device(diagonal_places(pattern), wp.int32)
-        self.free = to_device(free, wp.vec3d)
+    def __init__(self, pattern: Pattern, free: np.ndarray, *, half: bool = False):
+        """free: (nodes, 3) of 1 (free) or 0 (held). half: keep half of the blocks."""
+        n, blocks = len(pattern.row_start) - 1, len(pattern.columns)
+        self.node_count, self.half = n, half
+        places = diagonal_places(pattern)
+        upper = np.zeros(n + 1, np.int32)
+        np.cumsum(pattern.row_start[1:] - places, out=upper[1:])
+        rows: Any = BlockRows()
+        rows.half = int(half)
+        rows.row_start = self.row_start = share(pattern.row_start, wp.int32)
+        rows.columns = self.columns = share(pattern.columns, wp.int32)
+        rows.diagonal = self.diagonal = to_device(places, wp.int32)
+        rows.upper_start = to_device(upper, wp.int32)
+        rows.twin = zeros(blocks, wp.uint8)
+        rows.values = self.values = zeros(int(upper[-1]) if half else blocks, wp.mat33d)
+        self.rows = rows
+        self.free = share(free, wp.vec3d)
         self.partial = zeros(chunks(n), wp.float64)
         self._multiply: dict[tuple, Recorded] = {}
         self._keep: list[wp.array] = []
-        self._twin = zeros(len(pattern.columns), wp.uint8)
-        rows = [self.row_start, self.columns, self.diagonal, self._twin]
-        launch(_find_twins, n, rows)
-        self._mirror = Recorded(_mirror, n, [*rows, self.values], grain=MIRROR_GRAIN)
+        launch(_find_twins, n, [rows])
+        self._mirror = Recorded(_mirror, n, [rows], grain=MIRROR_GRAIN)
 
     def mirror(self) -> None:
         """Make it symmetric: blocks left of the diagonal from those right of it."""
-        self._mirror.run()
+        if not self.half:
+            self._mirror.run()
 
     def multiply(self, x: wp.array, y: wp.array, *, masked: bool = True) -> float:
         """y = P A x (P = identity if not masked); returns x . y."""
         key = (x.ptr, y.ptr, masked)
         if key not in self._multiply:
             n = self.node_count
-            rows = [self.row_start, self.columns, self.values, self.free, int(masked)]
-            self._multiply[key] = Recorded(
-                _multiply, chunks(n), [*rows, x, y, n, self.partial], grain=CHUNK_GRAIN
-            )
+            arguments = [self.rows, self.free, int(masked), x, y, n, self.partial]
+            self._multiply[key] = Recorded(_multiply, chunks(n), arguments, grain=CHUNK_GRAIN)
             self._keep += [x, y]  # recorded launches hold addresses, not references
         self._multiply[key].run()
         return float(self.partial.numpy().sum())
@@ -279,28 +261,34 @@ class BlockMatrix:
         launch(
             _residual,
             chunks(n),
-            [self.row_start, self.columns, self.values, self.free, b, x, r, n, self.partial],
+            [self.rows, self.free, b, x, r, n, self.partial],
             grain=CHUNK_GRAIN,
         )
         return float(self.partial.numpy().sum())
 
     def invert_diagonal(self, inverse: wp.array) -> None:
         """inverse[i] = inverse of the free part of the diagonal block of row i."""
-        launch(
-            _invert_diagonal,
-            self.node_count,
-            [self.diagonal, self.values, self.free, inverse],
-        )
+        launch(_invert_diagonal, self.node_count, [self.rows, self.free, inverse])
 
     def to_scipy(self, *, masked: bool = False):
         """The matrix as scipy.sparse.bsr_matrix (3 nodes rows), for checks and small solves."""
         from scipy import sparse
 
         n = self.node_count
-        matrix = sparse.bsr_matrix(
-            (self.values.numpy(), self.columns.numpy(), self.row_start.numpy()),
-            shape=(3 * n, 3 * n),
-        )
+        start, columns, values = self.row_start.numpy(), self.columns.numpy(), self.values.numpy()
+        if self.half:
+            rows = np.repeat(np.arange(n), np.diff(start))
+            right = columns >= rows
+            start = self.rows.upper_start.numpy()
+            columns = columns[right]
+            above = sparse.bsr_matrix((values, columns, start), shape=(3 * n, 3 * n)).tocsr()
+            at_diagonal = values[start[:-1]]
+            middle = sparse.bsr_matrix(
+                (at_diagonal, np.arange(n), np.arange(n + 1)), shape=(3 * n, 3 * n)
+            ).tocsr()
+            matrix = (above + above.T - middle).tobsr((3, 3))
+        else:
+            matrix = sparse.bsr_matrix((values, columns, start), shape=(3 * n, 3 * n))
         if masked:
             P = sparse.diags(self.free.numpy().reshape(-1))
             matrix = P @ matrix @ P

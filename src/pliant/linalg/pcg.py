@@ -22,6 +22,7 @@ import warp as wp
 
 from pliant.core.launch import Recorded, launch, zeros
 from pliant.core.solution import Outcome, Solution
+from pliant.fem.block_rows import BlockRows, row_product
 from pliant.linalg.blocks import CHUNK, CHUNK_GRAIN, BlockMatrix, chunks, dot, keep_free
 
 SMALLEST_RELATIVE = 1e-14
@@ -82,9 +83,7 @@ class BlockJacobi:
 @wp.kernel
 def _curvature(
     first: wp.int32,
-    row_start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
     free: wp.array(dtype=wp.vec3d),
     r: wp.array(dtype=wp.vec3d),
     z: wp.array(dtype=wp.vec3d),
@@ -97,10 +96,7 @@ def _curvature(
     rz = wp.float64(0.0)
     zw = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        s = wp.vec3d()
-        for j in range(row_start[i], row_start[i + 1]):
-            s += values[j] * z[columns[j]]
-        s = wp.cw_mul(free[i], s)
+        s = wp.cw_mul(free[i], row_product(A, i, z))
         w[i] = s
         rz += wp.dot(r[i], z[i])
         zw += wp.dot(z[i], s)
@@ -161,12 +157,9 @@ class ConjugateGradients:
         self._curvature = Recorded(
             _curvature,
             chunks(n),
-            [
-                A.row_start, A.columns, A.values, A.free,
-                self._r, self._z, self._w, n, self._pairs,
-            ],
+            [A.rows, A.free, self._r, self._z, self._w, n, self._pairs],
             grain=CHUNK_GRAIN,
-        )  # fmt: skip
+        )
 
     def _bind(self, x: wp.array) -> Recorded:
         if self._advance is None or self._x is not x:
