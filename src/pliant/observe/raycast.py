@@ -11,6 +11,7 @@ rounding.
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import warp as wp
@@ -123,6 +124,7 @@ class SurfaceQueries:
         item = np.flatnonzero(triangle >= 0)
         triangle = triangle[item]
         p = points[item]
+        triangle = self._nearest_of_neighbours(triangle, p)
         p0, p1, p2 = (self.positions[self.triangles[triangle, k]] for k in range(3))
         bary = closest_barycentric(p, p0, p1, p2)
         foot = bary[:, :1] * p0 + bary[:, 1:2] * p1 + bary[:, 2:] * p2
@@ -137,6 +139,43 @@ class SurfaceQueries:
             normal,
         )  # fmt: skip
         return Hits(item, triangle, bary, direction, side * length)
+
+
+    def _distance_to(self, triangle: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        corner = [self.positions[self.triangles[triangle, k]] for k in range(3)]
+        bary = closest_barycentric(p, *corner)
+        foot = sum(bary[:, k : k + 1] * corner[k] for k in range(3))
+        return np.linalg.norm(p - foot, axis=1), bary
+
+    def _nearest_of_neighbours(self, triangle: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """The tree cannot tell triangles apart whose distances differ by f32 rounding.
+
+        Where the foot lies at an edge, the triangles across the edges are tried in f64.
+        """
+        length, bary = self._distance_to(triangle, p)
+        edge = np.flatnonzero(bary.min(axis=1) < 1e-3)
+        out = triangle.copy()
+        best = length[edge]
+        for k in range(3):
+            other = self._across[triangle[edge], k]
+            there = np.flatnonzero(other >= 0)
+            found, _ = self._distance_to(other[there], p[edge[there]])
+            closer = found < best[there]
+            out[edge[there[closer]]] = other[there[closer]]
+            best[there[closer]] = found[closer]
+        return out
+
+    @cached_property
+    def _across(self) -> np.ndarray:
+        """(triangles, 3): the triangle across the edge opposite each corner, -1 at a border."""
+        edges = np.sort(self.triangles[:, [[1, 2], [2, 0], [0, 1]]].reshape(-1, 2), axis=1)
+        key = edges[:, 0] * (self.triangles.max() + 1) + edges[:, 1]
+        order = np.argsort(key, kind="stable")
+        same = np.flatnonzero(key[order[1:]] == key[order[:-1]])
+        out = np.full(len(key), -1)
+        a, b = order[same], order[same + 1]
+        out[a], out[b] = b // 3, a // 3
+        return out.reshape(-1, 3)
 
 
 def _barycentric(x, p0, e1, e2, cross) -> np.ndarray:
