@@ -127,9 +127,12 @@ def stored(tmp_path_factory):
         ("ply", "ply", [f"surface_00000{k}.ply" for k in range(4)] + ["times.json"]),
         ("vtu", "vtu", [f"frame_00000{k}.vtu" for k in range(4)] + ["trajectory.pvd"]),
         ("gif", "m.gif", None),
+        ("mp4", "m.mp4", None),
     ],
 )
 def test_export_from_the_command_line(stored, tmp_path, capfd, monkeypatch, kind, name, files):
+    if kind == "mp4":
+        pytest.importorskip("imageio_ffmpeg")
     out = tmp_path / name
     code, text, errors = in_process(
         capfd, monkeypatch, "export", stored, "--format", kind, "--out", out, "--json"
@@ -173,6 +176,22 @@ def test_render_from_the_command_line(stored, tmp_path, capfd, monkeypatch):
     assert code == 2
     assert "outside the motion" in errors
     assert sorted(p.name for p in tmp_path.iterdir()) == ["0.png", "1.png", "2.png"]
+
+
+def test_colour_by_observation_from_the_command_line(stored, tmp_path, capfd, monkeypatch):
+    """The run against its own film: nowhere farther than the points are apart."""
+    seen = tmp_path / "seen"
+    film = ("--cameras", 3, "--pixels", 40, "--noise", "0")
+    code, _, errors = in_process(capfd, monkeypatch, "observe", stored, "--out", seen, *film)
+    assert code == 0, errors
+    out = tmp_path / "a.png"
+    wanted = ("render", stored, "--colour", "observation", "--out", out)
+    code, _, errors = in_process(capfd, monkeypatch, *wanted, "--observations", seen)
+    assert code == 0, errors
+    assert out.is_file()
+    code, _, errors = in_process(capfd, monkeypatch, *wanted, "--overwrite")
+    assert code == 2
+    assert "observed points" in errors
 
 
 def test_formats_and_endings():

@@ -114,6 +114,20 @@ def test_a_render_mesh_is_drawn_instead(ball):
     assert coloured(image).sum() == pytest.approx(0.5 * (2 * h) ** 2 / pixel**2, rel=0.08)
 
 
+def test_tetrahedra_are_traced_too():
+    """On a lattice over them; a cell or two of the sharp tips are blurred away."""
+    nodes = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 1]], float)
+    body = pl.TetBody((nodes, np.array([[0, 1, 2, 3], [1, 2, 3, 4]])))
+    scene = pl.Scene(body, obstacles=[pl.Plane(offset=-50.0)])
+    camera = Camera(np.array([0.4, 0.4, 7.0]), np.array([0.4, 0.4, 0.0]))
+    look = {"width": SIZE, "height": SIZE, "camera": camera}
+    triangles = coloured(render(scene, body.nodes, **look))
+    studio = Studio(scene, [body.nodes], style="field", spacing=0.035, **look)
+    field = coloured(studio.picture(body.nodes))
+    both, either = (triangles & field).sum(), (triangles | field).sum()
+    assert both / either > 0.9
+
+
 def test_obstacles_hide_the_field(ball):
     wall = pl.Obstacle(pl.shapes.box(size=(4.0, 4.0, 0.2), center=(0.0, 0.0, 3.0)), spacing=0.2)
     hidden = pl.Scene(ball.body, obstacles=[wall])

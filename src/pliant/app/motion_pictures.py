@@ -23,7 +23,8 @@ SUFFIXES = (".png", *MOVIES)
 class Look:
     """How a motion is drawn; see app.picture.Studio.
 
-    azimuth, elevation: of the camera [degrees]; None for the usual view.
+    samples: rays per axis at edges; None for 3 in a picture and 2 in a film. azimuth, elevation: of
+    the camera [degrees]; None for the usual view.
     """
 
     style: str = "surface"
@@ -31,12 +32,12 @@ class Look:
     cut: Cut | None = None
     width: int = 640
     height: int = 480
-    samples: int = 3
+    samples: int | None = None
     azimuth: float | None = None
     elevation: float | None = None
 
     def __post_init__(self):
-        if not 1 <= self.samples <= 8:
+        if self.samples is not None and not 1 <= self.samples <= 8:
             raise BadInput(f"--samples must lie between 1 and 8, not {self.samples}.")
         if self.elevation is not None and not -80.0 <= self.elevation <= 80.0:
             raise BadInput(f"--elevation must lie between -80 and 80, not {self.elevation}.")
@@ -96,7 +97,8 @@ def draw_motion(
     studio = Studio(
         run.scene, [body.nodes + run.displacements[k] for k in shown],
         width=look.width, height=look.height, directions=directions, style=look.style,
-        colour=look.colour, cut=look.cut, mesh=mesh, observed=points, samples=look.samples,
+        colour=look.colour, cut=look.cut, mesh=mesh, observed=points,
+        samples=look.samples or (3 if suffix == ".png" else 2),
     )  # fmt: skip
 
     def pictures() -> Iterator[np.ndarray]:

@@ -56,7 +56,8 @@ class Studio:
     motion: node positions of the frames (nodes, dim). style: see STYLES; colour: see
     render.colouring; cut: of the style "slice"; mesh: drawn instead of the body's own surface;
     observed: points (p, 3) of each frame, for the colour "observation"; samples: rays per axis at
-    edges; directions: azimuth and elevation [rad] for a camera that is placed to see everything.
+    edges; directions: azimuth and elevation [rad] for a camera that is placed to see everything;
+    spacing: of the lattice [m] on which the field of a mesh is drawn, its mean edge by default.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Studio:
         mesh: RenderMesh | None = None,
         observed: Sequence[np.ndarray | None] | None = None,
         samples: int = SAMPLES,
+        spacing: float | None = None,
     ):
         if not (16 <= width <= 8192 and 16 <= height <= 8192):
             raise BadInput(f"A picture has 16 to 8192 pixels a side, not {width} x {height}.")
@@ -108,7 +110,7 @@ class Studio:
                 self._mesh = MeshPainter(self.setting, len(self._carrier), self._facets)
             else:
                 given = (cut or Cut()) if style == "slice" else None
-                self._field = FieldPainter(self.setting, body, cut=given)
+                self._field = FieldPainter(self.setting, body, cut=given, spacing=spacing)
         self._style = style
 
     @property

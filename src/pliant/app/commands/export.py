@@ -125,7 +125,7 @@ def write_motion(
             write_vtu_sequence(path, run, every=every, progress=shown.reach)
         elif kind in ("mp4", "gif"):
             draw_motion(
-                _thinned(run, every), path, Look(samples=2), mesh=carried,
+                _thinned(run, every), path, Look(), mesh=carried,
                 progress=lambda done, _: shown.reach(done),
             )  # fmt: skip
         else:

@@ -84,8 +84,9 @@ def render_motion(
     width: Annotated[int, typer.Option("--width", help="Pixels.")] = 640,
     height: Annotated[int, typer.Option("--height", help="Pixels.")] = 480,
     samples: Annotated[
-        int, typer.Option("--samples", help="Rays per axis through pixels at edges.")
-    ] = 3,
+        int | None,
+        typer.Option("--samples", help="Rays per axis at edges; 3 in a picture, 2 in a film."),
+    ] = None,
     azimuth: Annotated[
         float | None, typer.Option("--azimuth", help="Degrees of the camera to the right of +z.")
     ] = None,

@@ -56,9 +56,16 @@ class Cut:
 class FieldPainter:
     """Pictures of a body's level set, carried along by direct forward advection."""
 
-    def __init__(self, setting: Setting, body: Body, *, cut: Cut | None = None):
+    def __init__(
+        self,
+        setting: Setting,
+        body: Body,
+        *,
+        cut: Cut | None = None,
+        spacing: float | None = None,
+    ):
         self._setting, self._body, self._cut = setting, body, cut
-        self._moving = MovingField(body, layers=BAND)
+        self._moving = MovingField(body, layers=BAND, spacing=spacing)
         solids = setting.solids or [(np.full((3, 3), -1e6), np.array([[0, 1, 2]]))]
         offsets = np.cumsum([0, *(len(p) for p, _ in solids)])
         points = np.concatenate([p for p, _ in solids]).astype(np.float32)

@@ -322,9 +322,8 @@ def draw_field(
     stage: Stage,
     image: wp.array(dtype=wp.vec3f),
 ):
-    """The mean light of `samples` x `samples` rays through each of some pixels."""
-    item = first + wp.tid()
-    pixel = pixels[item]
+    """The mean light of `samples` x `samples` rays through each of some (distinct) pixels."""
+    pixel = pixels[first + wp.tid()]
     column = float(pixel % view.width)
     row = float(pixel // view.width)
     total = wp.vec3f()
@@ -332,4 +331,4 @@ def draw_field(
         px = column + (float(s % samples) + 0.5) / float(samples)
         py = row + (float(s // samples) + 0.5) / float(samples)
         total += ray_light(values, colours, transfer, solids, volume, view, stage, px, py)
-    image[item] = total / float(samples * samples)
+    image[pixel] = total / float(samples * samples)

@@ -107,9 +107,8 @@ def draw(
     colours: wp.array(dtype=wp.vec3f),
     image: wp.array(dtype=wp.vec3f),
 ):
-    """The mean light of `samples` x `samples` rays through each of some pixels."""
-    item = first + wp.tid()
-    pixel = pixels[item]
+    """The mean light of `samples` x `samples` rays through each of some (distinct) pixels."""
+    pixel = pixels[first + wp.tid()]
     column = float(pixel % view.width)
     row = float(pixel // view.width)
     total = wp.vec3f()
@@ -117,4 +116,4 @@ def draw(
         px = column + (float(k % samples) + 0.5) / float(samples)
         py = row + (float(k // samples) + 0.5) / float(samples)
         total += ray_light(mesh, view, stage, normals, colours, px, py)
-    image[item] = total / float(samples * samples)
+    image[pixel] = total / float(samples * samples)

@@ -16,6 +16,9 @@ from pliant.core.launch import launch, share, to_device, zeros
 UNEVEN = 0.02
 """Difference of linear light between neighbours from which a pixel gets more rays."""
 
+COMB = 16
+"""Every thread gets rows from all over the picture, for up to this many threads."""
+
 GRAIN = 20_000
 TABLE = 1 << 13
 """Entries of the encoding's table: darkest steps of 0.4 levels."""
@@ -84,21 +87,22 @@ def antialiased(
 ) -> np.ndarray:
     """A picture (height, width, 3) uint8 of one ray a pixel, and samples^2 at edges.
 
-    cast(pixels, samples, out) fills out[i] with the mean linear light of pixel pixels[i].
+    cast(pixels, samples, light) sets light[p] to the mean linear light of each p in pixels.
     """
     count = width * height
     light = zeros(count, wp.vec3f)
-    cast(share(np.arange(count, dtype=np.int32), wp.int32), 1, light)
+    cast(share(_combed(np.arange(count, dtype=np.int32), width), wp.int32), 1, light)
     if samples > 1:
         flags = zeros(count, wp.uint8)
         launch(_find_uneven, count, [light, width, height, UNEVEN, flags], grain=GRAIN)
         edges = np.flatnonzero(flags.numpy()).astype(np.int32)
         if len(edges):
-            fine = zeros(len(edges), wp.vec3f)
-            cast(to_device(edges, wp.int32), samples, fine)
-            image = light.numpy()  # on the CPU the array itself
-            image[edges] = fine.numpy()
-            light = share(image, wp.vec3f)
+            cast(to_device(_combed(edges, width), wp.int32), samples, light)
     out = zeros(count, wp.vec3ub)
     launch(_encode, count, [light, share(_table(), wp.uint8), out], grain=GRAIN)
     return out.numpy().reshape(height, width, 3).copy()
+
+
+def _combed(pixels: np.ndarray, width: int) -> np.ndarray:
+    """Pixels row by row with steps of COMB: threads then share sky, floor and body evenly."""
+    return pixels[np.argsort(pixels // width % COMB, kind="stable")]
