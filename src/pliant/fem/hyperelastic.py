@@ -304,11 +304,17 @@ class Hyperelasticity:
         k = int(self.data.k)
         if self._blocks is None:
             self._blocks = zeros((self.cell_count, k * (k + 1) // 2), wp.mat33d)
-        launch(
-            self.kernels.tangent, self.cell_count,
-            [self.data, u, self.parameters, stiffness_factor, int(project), self._blocks],
-            grain=HEAVY,
-        )  # fmt: skip
+        if self.kernels.exact is not None and not project:
+            launch(
+                self.kernels.exact, self.cell_count,
+                [self.data, u, self.parameters, stiffness_factor, self._blocks], grain=HEAVY,
+            )  # fmt: skip
+        else:
+            launch(
+                self.kernels.tangent, self.cell_count,
+                [self.data, u, self.parameters, stiffness_factor, int(project), self._blocks],
+                grain=HEAVY,
+            )  # fmt: skip
         if viscous_factor != 0.0:
             launch(
                 _add_viscous_blocks, self.cell_count,

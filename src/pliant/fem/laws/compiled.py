@@ -42,7 +42,8 @@ class LawFunctions:
     Of stretches s (vec3d) for isotropic energies, of F (mat33d) for others; p: (cells, parameters).
     energy, slopes, curvatures; change: of the slopes by a change of the parameters; pull: its
     transpose, added to a row of an array. stress: of F (mat33d) where that is cheaper than through
-    the stretches, else None.
+    the stretches, else None. invariant_*: slopes and curvatures by (I1, I2, J), where the energy is
+    written in them; nonzero: which of psi_2, psi_11, psi_12, psi_1J, psi_22, psi_2J, psi_JJ exist.
     """
 
     isotropic: bool
@@ -55,6 +56,9 @@ class LawFunctions:
     pull: Any
     stress: Any | None
     whole_energy: Any | None
+    invariant_slopes: Any | None
+    invariant_curvatures: Any | None
+    nonzero: tuple[bool, ...]
 
 
 def _function(lines: list[str], name: str, signature: str, result: str, returned: str) -> str:
@@ -70,7 +74,7 @@ def _loads(parameters: tuple[str, ...], inputs: list[str], lines: list[str]) -> 
     return inputs + [load for name, load in names.items() if name in words]
 
 
-def _module_source(energy: Energy, floor: float) -> tuple[str, bool]:
+def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool, ...]]:
     isotropic = energy.isotropic
     parameters = energy.parameters
     p = "p: wp.array2d(dtype=wp.float64), c: wp.int32"
@@ -148,13 +152,27 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool]:
             full = gradient(energy.full, [variable(m) for m in names])
             write("stress", full, signature, "wp.mat33d",
                   lambda v: f"    return wp.mat33d({', '.join(v)})")
-    return "\n\n".join(parts), isotropic
+    nonzero: tuple[bool, ...] = ()
+    if isotropic and floor == 0.0 and energy.invariant is not None:
+        inputs = [f"i{k} = s[{k}]" for k in range(3)]
+        signature = f"s: wp.vec3d, {p}"
+        by_i = [variable(f"i{k}") for k in range(3)]
+        g = gradient(energy.invariant, by_i)
+        H = [gradient(x, by_i) for x in g]
+        write("invariant_slopes", g, signature, "wp.vec3d",
+              lambda v: f"    return wp.vec3d({', '.join(v)})")
+        flat = [H[min(i, j)][max(i, j)] for i in range(3) for j in range(3)]
+        write("invariant_curvatures", flat, signature, "wp.mat33d",
+              lambda v: f"    return wp.mat33d({', '.join(v)})")
+        terms = [g[1], H[0][0], H[0][1], H[0][2], H[1][1], H[1][2], H[2][2]]
+        nonzero = tuple(not (t.op == "const" and t.value == 0.0) for t in terms)
+    return "\n\n".join(parts), isotropic, nonzero
 
 
 @lru_cache(maxsize=256)
 def law_functions(energy: Energy, floor: float = 0.0) -> LawFunctions:
     """Compile (on first use by a kernel) the functions of an energy."""
-    text, isotropic = _module_source(energy, floor)
+    text, isotropic, nonzero = _module_source(energy, floor)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     clean = "".join(ch if ch.isalnum() else "_" for ch in energy.name)
     module = f"pliant_law_{clean}_{digest}"
@@ -173,4 +191,5 @@ def law_functions(energy: Energy, floor: float = 0.0) -> LawFunctions:
     return LawFunctions(
         isotropic, module, len(energy.parameters), made("energy"), made("slopes"),
         made("curvatures"), made("change"), made("pull"), made("stress"), made("whole_energy"),
+        made("invariant_slopes"), made("invariant_curvatures"), nonzero,
     )  # fmt: skip

@@ -16,8 +16,20 @@ class NeedsStretches(BadInput):
     """An energy of the principal stretches was recorded for a full F."""
 
 
+class InvariantRecord:
+    """F known by its invariants only, while an energy is recorded as a function of I1, I2 and J."""
+
+    def __init__(self, first: Any, second: Any, volume: Any):
+        self.first, self.second, self.volume = first, second, volume
+
+    def __getitem__(self, key: Any) -> Any:
+        raise NeedsStretches("This energy looks at the entries of F.")
+
+
 def det(F: Any) -> Any:
     """J = det F: the local change of volume."""
+    if isinstance(F, InvariantRecord):
+        return F.volume
     return (
         F[0, 0] * (F[1, 1] * F[2, 2] - F[1, 2] * F[2, 1])
         - F[0, 1] * (F[1, 0] * F[2, 2] - F[1, 2] * F[2, 0])
@@ -36,11 +48,15 @@ def cauchy_green(F: Any) -> np.ndarray:
 
 def first_invariant(F: Any) -> Any:
     """I1 = tr(F^T F): the sum of the squared stretches."""
+    if isinstance(F, InvariantRecord):
+        return F.first
     return sum(F[i, j] * F[i, j] for i in range(3) for j in range(3))
 
 
 def second_invariant(F: Any) -> Any:
     """I2 = (I1^2 - tr(C^2)) / 2: the sum of the squared products of two stretches."""
+    if isinstance(F, InvariantRecord):
+        return F.second
     C = cauchy_green(F)
     return (
         C[0, 0] * C[1, 1] + C[1, 1] * C[2, 2] + C[2, 2] * C[0, 0]
@@ -61,6 +77,8 @@ def stretches(F: Any) -> tuple[Any, Any, Any]:
     The cubic's roots are polished by Newton's iteration in the arithmetic of F's entries, so
     complex steps pass through where the stretches differ.
     """
+    if isinstance(F, InvariantRecord):
+        raise NeedsStretches("This energy looks at the stretches.")
     off = [F[i, j] for i in range(3) for j in range(3) if i != j]
     if any(isinstance(x, Expression) for x in F.flat):
         if all(not isinstance(x, Expression) or (x.op == "const" and x.value == 0.0) for x in off):

@@ -25,7 +25,7 @@ import numpy as np
 from pliant.complexstep.derivatives import hessian
 from pliant.core.errors import BadInput
 from pliant.fem.laws.expression import Expression, constant, gradient, maximum, variable
-from pliant.fem.laws.invariants import NeedsStretches
+from pliant.fem.laws.invariants import InvariantRecord, NeedsStretches
 
 Function = Callable[[Any, Any], Any]
 
@@ -120,6 +120,15 @@ class Energy:
         try:
             return _checked(self.function(F, self._inputs()), self.name)
         except NeedsStretches:
+            return None
+
+    @cached_property
+    def invariant(self) -> Expression | None:
+        """psi as an expression of i0 = I1, i1 = I2, i2 = J; None where it is written otherwise."""
+        F = InvariantRecord(*(variable(f"i{k}") for k in range(3)))
+        try:
+            return _checked(self.function(F, self._inputs()), self.name)
+        except (NeedsStretches, AttributeError, TypeError):
             return None
 
     @cached_property

@@ -5,9 +5,7 @@ Uniaxial: P = E l (l^2 - 1) / 2 with lateral stretch sqrt(1 - nu (l^2 - 1)); it 
 l = 1 / sqrt 3 and resists no collapse, so large compressions want `invertible=True`.
 """
 
-import numpy as np
-
-from pliant.fem.laws.invariants import cauchy_green
+from pliant.fem.laws.invariants import first_invariant, second_invariant
 from pliant.fem.laws.law import energy, lame_of
 
 
@@ -32,11 +30,9 @@ def _starts(E, nu):
     """,
 )  # fmt: skip
 def StVenantKirchhoff(F, p):  # noqa: N802
-    """Strain energy of the Green strain."""
-    E = (cauchy_green(F) - np.eye(3)) / 2
-    trace = E[0, 0] + E[1, 1] + E[2, 2]
-    squares = sum(E[i, j] * E[i, j] for i in range(3) for j in range(3))
-    return p.lam / 2 * trace**2 + p.mu * squares
+    """Strain energy of the Green strain: tr E = (I1 - 3)/2, tr E^2 = (I1^2 - 2 I2 - 2 I1 + 3)/4."""
+    I1, I2 = first_invariant(F), second_invariant(F)
+    return p.lam / 8 * (I1 - 3) ** 2 + p.mu / 4 * (I1**2 - 2 * I2 - 2 * I1 + 3)
 
 
 def uniaxial(stretch, youngs_modulus):
