@@ -42,9 +42,7 @@ def take(out: Path = OUT) -> None:
             while len(editor.session.history) < FRAMES:
                 time.sleep(0.1)
             page.get_by_role("tab", name="Solver", exact=True).click()
-            for name in ("close", "×"):  # the note about software drawing
-                page.locator(f"[role=alert] button, [aria-label={name!r}]").first.click()
-                break
+            page.locator("[role=alert] button").first.click(force=True)  # software drawing
             editor.desk.post(editor.solver.plot)
             time.sleep(6.0)
             page.screenshot(path=str(out))

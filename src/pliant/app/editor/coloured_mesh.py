@@ -68,7 +68,7 @@ class ColouredMesh:
         self._bands = [
             self._scene.add_mesh_simple(
                 f"{self._name}/{i}", corner, np.array([[0, 1, 2]], np.uint32), color=colour,
-                flat_shading=True, side="double", visible=False,
+                side="double", visible=False,
             )
             for i, colour in enumerate(palette())
         ]  # fmt: skip

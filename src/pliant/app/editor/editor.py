@@ -269,6 +269,9 @@ class Editor:
         self.timeline.rate = (len(self._arrivals) - 1) / span if span > 0.0 else 0.0
         if self.opened.kind == "fit" and frame.t >= self.observed.last_time - 1e-9:
             self.simulation.pause()
+            if frame.t > self.observed.last_time + 0.5 * self.session.scene.dt:
+                self.session.history.cut_after(len(self.session.history) - 2)
+                return  # computed before the pause arrived
         if self.simulation.running and now - self._drawn < DRAWN_SECONDS:
             return
         self._drawn = now

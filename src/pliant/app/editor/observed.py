@@ -23,6 +23,7 @@ class ObservedPoints:
         self._queries: SurfaceQueries | None = None
         self.rms: float | None = None
         self.top = 0.0
+        self._size = 0.01
 
     @property
     def present(self) -> bool:
@@ -39,6 +40,8 @@ class ObservedPoints:
         self._seen = seen
         self.rms = None
         self.top = 1.5 * body.spacing
+        span = body.nodes.max(axis=0) - body.nodes.min(axis=0)
+        self._size = min(0.15 * body.spacing, 0.006 * float(np.linalg.norm(span)))
         rest = body.surface.positions(body.nodes)
         self._queries = None if seen is None else SurfaceQueries(rest, body.surface.facets)
         if self._cloud is not None:
@@ -65,6 +68,6 @@ class ObservedPoints:
         if self._cloud is not None:
             self._cloud.remove()
         self._cloud = self._scene.add_point_cloud(
-            "/observed", points, colours[level], point_size=0.12 * self.top, precision="float32",
+            "/observed", points, colours[level], point_size=self._size, precision="float32",
             point_shape="circle",
         )  # fmt: skip
