@@ -1,0 +1,83 @@
+"""A fit from the panel: films, converges, shows values with error bars, leaves no process."""
+
+import time
+
+import pytest
+
+from pliant.app.editor.editor import Editor
+from pliant.app.editor.opening import Opened
+from pliant.app.scene_files import build_scene
+
+pytest.importorskip("viser")
+
+BAR = {
+    "title": "bar",
+    "steps": 12,
+    "shape": {"type": "box", "center": [0.6, 0.0, 0.0], "size": [1.2, 0.4, 0.4]},
+    "body": {"kind": "grid", "spacing": 0.1},
+    "material": {"youngs_modulus": 400.0, "mass_damping": 0.1, "stiffness_damping": 0.01},
+    "fixed": [{"region": {"type": "box", "center": [0.0, 0.0, 0.0], "size": [0.02, 0.6, 0.6]}}],
+    "integrator": {"type": "Newmark1", "dt": 0.02, "theta": 0.6},
+}
+
+
+@pytest.fixture
+def editor(tmp_path):
+    made = Editor(Opened("editor", "bar", build_scene(BAR), tmp_path), threads=1)
+    made.start()
+    yield made
+    made.stop()
+    assert not made.processes()
+
+
+def wait(condition, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+def test_fit_recovers_the_modulus_it_was_filmed_with(editor):
+    panel = editor.reconstruct
+    panel.unknowns["poisson_ratio"].value = False
+    editor.desk.post(panel._start)
+    assert wait(lambda: panel._found), (panel.table.content, editor.timeline.message.content)
+    found, sigma = (panel._found[k]["youngs_modulus"] for k in ("values", "sigma"))
+    assert found == pytest.approx(400.0, abs=max(4.0 * sigma, 4.0))
+    assert "±" in panel.table.content
+    assert editor.observed.present
+    assert wait(lambda: panel.pid is None, 10.0)
+    editor.desk.post(panel._use)
+    editor.desk.settle()
+    assert editor.session.scene.material.youngs_modulus == found
+
+
+def test_fit_is_stopped_at_once(editor):
+    panel = editor.reconstruct
+    editor.desk.post(panel._start)
+    assert wait(lambda: panel.pid is not None, 20.0)
+    editor.desk.post(panel._stopped)
+    editor.desk.settle()
+    assert panel.pid is None
+    assert not panel.start.disabled
+
+
+def test_nothing_ticked_is_a_sentence(editor):
+    panel = editor.reconstruct
+    for box in panel.unknowns.values():
+        box.value = False
+    editor.desk.post(panel._start)
+    editor.desk.settle()
+    assert "Tick at least one" in editor.timeline.message.content
+    assert panel.pid is None
+
+
+def test_recordings_are_those_below_the_folder(editor, tmp_path):
+    for place in ("a", "b/c"):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "observations.json").write_text("{}")
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (outside / "observations.json").write_text("{}")
+    (tmp_path / "link").symlink_to(outside)
+    assert editor.reconstruct._recordings() == ["a", "b/c"]
