@@ -453,7 +453,8 @@ def field_slices(centres: np.ndarray, values: np.ndarray, spacing: float) -> Any
         axes.locator_params(nbins=4)
     assert drawn is not None
     bar = figure.colorbar(drawn, cax=figure.add_axes((0.9, 0.13, 0.015, 0.76)))
-    ticks = np.geomspace(norm.vmin, norm.vmax, 5)
+    low, high = bar.mappable.get_clim()
+    ticks = np.geomspace(float(low or 1.0), float(high or 1.0), 5)
     bar.set_ticks(list(ticks), labels=[f"{v:,.0f}" if v >= 100 else f"{v:.3g}" for v in ticks])
     bar.ax.minorticks_off()
     bar.set_label("Young's modulus [Pa]", color=INK, fontsize=9)

@@ -140,7 +140,7 @@ class Recorded:
         if _device == "cpu":
             parts = max(1, min(thread_count(), count // max(grain, 1)))
         cuts = [count * p // parts for p in range(parts + 1)]
-        self._commands = [
+        self._commands: list[Any] = [
             wp.launch(
                 kernel, dim=b - a, inputs=[a, *inputs], device=_device, record_cmd=True
             )

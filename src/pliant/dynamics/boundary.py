@@ -87,10 +87,11 @@ def build_boundary(scene: Scene) -> Boundary:
     free = np.ones((len(body.nodes), 3))
     free[:, body.dim :] = 0.0
     points = facet_points(body) if (scene.fixed or scene.loads) else None
+    assert points is not None or not scene.fixed
     held: list[HeldNodes] = []
     pieces: list[tuple[Fixed, FacetPoints]] = []
     for number, fixed in enumerate(scene.fixed):
-        if body.is_grid:
+        if body.is_grid and points is not None:
             inside = fixed.region.distance(points.position) <= 0.0
             inside &= points.weight > 0.0
             if not inside.any():
@@ -144,14 +145,16 @@ def _spread(load: Load, number: int, body: Body, points: FacetPoints | None) -> 
         raise BadInput(_touches_nothing("loads", number))
     chosen = points[inside]
     traction = np.zeros((len(chosen.cell), 3))
-    if isinstance(load, Traction) and callable(load.force):
-        traction[:, : body.dim] = load.force(chosen.position, chosen.normal[:, : body.dim])
-    elif isinstance(load, Traction):
-        traction[:] = vector3("force", load.force)
+    if isinstance(load, Traction):
+        force = load.force
+        if callable(force):
+            traction[:, : body.dim] = force(chosen.position, chosen.normal[:, : body.dim])
+        else:
+            traction[:] = vector3("force", force)
     elif isinstance(load, Pressure):
         traction = -load.pressure * chosen.normal
-    force = np.einsum("q,qa,qi->qai", chosen.weight, chosen.shape, traction)
-    np.add.at(out, body.cells[chosen.cell], force)
+    nodal = np.einsum("q,qa,qi->qai", chosen.weight, chosen.shape, traction)
+    np.add.at(out, body.cells[chosen.cell], nodal)
     return out
 
 

@@ -1,6 +1,7 @@
 """Natural frequencies and modes: K phi = w^2 M phi on the free components."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -41,7 +42,7 @@ def modes(scene: Scene, count: int = 6) -> Modes:
     density = s.mass_host.sum() / max(scene.body.volume, 1e-300)
     shift = -RIGID_SHIFT * modulus / (density * extent**2)
     factor = splu(K - shift * M, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    inverse = LinearOperator(K.shape, matvec=factor.solve, dtype=float)
+    inverse: Any = LinearOperator(K.shape, matvec=factor.solve, dtype=float)  # pyright: ignore
     start = np.random.default_rng(0).standard_normal(len(free))  # fixed: the same bits every time
     values, vectors = eigsh(K, count, M, sigma=shift, OPinv=inverse, v0=start, which="LM")
     order = np.argsort(values)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from pliant.core.errors import BadInput
 from pliant.fem.body import Body
@@ -169,17 +169,17 @@ def _added_moments(
 def _distances(shape: Shape, spacing: float | None, subdivisions: int):
     """phi on a lattice `subdivisions` times finer, the first integer position, origin, spacing."""
     s = subdivisions
-    own = isinstance(shape, SampledField) and (
-        spacing is None or abs(spacing - shape.spacing) < 1e-9 * shape.spacing
-    )
-    if own and s == 1:
-        # cells at the border may be active, so the lattice gets a layer of outside around it
-        phi = np.pad(shape.values.astype(float), 1, constant_values=shape.spacing)
-        return phi, np.full(phi.ndim, -1), np.asarray(shape.origin, float), float(shape.spacing)
-    if own:
-        origin, spacing = np.asarray(shape.origin, float), float(shape.spacing)
-        first = np.full(shape.values.ndim, -1)
-        count = s * (np.array(shape.values.shape) + 1) + 1
+    field = shape if isinstance(shape, SampledField) else None
+    if field is not None and spacing is not None:
+        field = field if abs(spacing - field.spacing) < 1e-9 * field.spacing else None
+    if field is not None:
+        origin, spacing = np.asarray(field.origin, float), float(field.spacing)
+        first = np.full(field.values.ndim, -1)
+        if s == 1:
+            # cells at the border may be active, so the lattice gets a layer of outside around it
+            phi = np.pad(field.values.astype(float), 1, constant_values=spacing)
+            return phi, first, origin, spacing
+        count = s * (np.array(field.values.shape) + 1) + 1
     else:
         if spacing is None:
             raise BadInput("GridBody needs a spacing for this shape, for example spacing=0.1.")
@@ -293,7 +293,7 @@ class _Locator:
         self._cell_of = np.full(lattice_shape, -1, np.int32)
         self._cell_of[tuple(cell_lattice.T)] = np.arange(len(cells))
         self._node_count = node_count
-        self._tree: cKDTree | None = None
+        self._tree: KDTree | None = None
 
     def cells_of(self, points: np.ndarray) -> np.ndarray:
         """Index of the cell of each point; the nearest active one where there is none."""
@@ -302,9 +302,8 @@ class _Locator:
         cell = self._cell_of[tuple(place.T)]
         lost = np.flatnonzero(cell < 0)
         if len(lost):
-            if self._tree is None:
-                self._tree = cKDTree(self._lattice + 0.5)
-            cell[lost] = self._tree.query(x[lost])[1]
+            tree = self._tree = self._tree or KDTree(self._lattice + 0.5)
+            cell[lost] = tree.query(x[lost])[1]
         return cell
 
     def __call__(self, points: np.ndarray) -> Embedding:

@@ -98,8 +98,8 @@ def lattice_pattern(
     slot = np.empty((len(cells), k * k), np.uint8)
     for a in range(k):
         for b in range(k):
-            o = tuple(((b >> d) & 1) - ((a >> d) & 1) for d in range(3))
-            slot[:, a * k + b] = rank[cells[:, a], used.index(o)]
+            i, j, l = (((b >> d) & 1) - ((a >> d) & 1) for d in range(3))
+            slot[:, a * k + b] = rank[cells[:, a], used.index((i, j, l))]
     start, incident = incident_cells(cells, n)
     return Pattern(
         row_start=row_start.astype(np.int32),

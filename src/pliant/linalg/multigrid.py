@@ -129,7 +129,7 @@ class Multigrid:
         last = self.grids[-1].node_count
         self.coarsest = zeros((last, last), wp.mat33f)
         self._cycle = Cycle(self, 1)
-        self._casts: dict[tuple[int, int], tuple[Recorded, Recorded]] = {}
+        self._casts: dict[tuple, tuple[Recorded, Recorded]] = {}
 
     def update(self, matrix: BlockMatrix, *, fresh: bool = False) -> None:
         """Called when the matrix has changed; recomputes the hierarchy only if it pays, or fresh.
