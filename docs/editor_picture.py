@@ -41,9 +41,7 @@ def take(out: Path = OUT) -> None:
                 editor.desk.post(editor.simulation.step)
             while len(editor.session.history) < FRAMES:
                 time.sleep(0.1)
-            page.get_by_role("tab", name="Solver", exact=True).click()
             page.locator("[role=alert] button").first.click(force=True)  # software drawing
-            editor.desk.post(editor.solver.plot)
             time.sleep(6.0)
             page.screenshot(path=str(out))
             browser.close()

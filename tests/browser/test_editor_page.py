@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 import trimesh
-from conftest import Page, difference, wait_for
+from pages import Page, difference, wait_for
 
 import pliant as pl
 from pliant.app.scene_files import build_scene

@@ -11,7 +11,7 @@ import threading
 import time
 
 import pytest
-from conftest import Page, wait_for
+from pages import Page, wait_for
 
 SCENE = """
 title = "block"

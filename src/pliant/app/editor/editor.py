@@ -84,7 +84,6 @@ class Editor:
         self.load: LoadPanel | None = None
         self.fit: FitPanel | None = None
         self._machine = (device, threads)
-        self._stop_at: float | None = None
         self._drawn = self._plotted = 0.0
         self._arrivals: list[float] = []
         self._build()
@@ -124,7 +123,7 @@ class Editor:
         gui.main_panel.set_width(PANEL_WIDTH)
         kind = self.opened.kind
         c = self.context
-        self.timeline = TimelinePanel(c, player=kind == "player")
+        self.timeline = TimelinePanel(c)
         tabs = gui.add_tab_group()
         with_panel: list[Any] = [self.timeline]
 

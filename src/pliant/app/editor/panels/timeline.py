@@ -14,9 +14,8 @@ PLOT_SECONDS = 0.5
 class TimelinePanel:
     """Shows a frame; on_shown(frame) tells the others."""
 
-    def __init__(self, context: Context, *, player: bool = False):
+    def __init__(self, context: Context):
         self.context = context
-        self._player = player
         gui = context.gui
         buttons = ("Play", "Pause", "Step", "Reset")
         self.run = gui.add_button_group("Run", buttons)
@@ -29,7 +28,6 @@ class TimelinePanel:
         self.on_shown: Callable[[Frame | None], None] = lambda frame: None
         self.on_run: Callable[[str], None] = lambda order: None
         self._tip = 0
-        self._rest_tip = np.zeros(3)
         self.run.on_click(
             lambda event: context.desk.post(lambda: self.on_run(event.target.value))
         )
@@ -39,8 +37,6 @@ class TimelinePanel:
         """A new scene: watch its tip."""
         session = self.context.session
         self._tip = session.tip()
-        rest = session.body.surface.positions(session.body.nodes)
-        self._rest_tip = rest[self._tip]
         if self.shown is not None and self.shown.u.shape != session.body.nodes.shape:
             self.shown = None
         self.show_status()

@@ -1,0 +1,94 @@
+"""A page of the editor, in the words of a person, and waiting for what it shows."""
+
+import time
+
+
+class Page:
+    """A page of the editor, in the words of a person."""
+
+    def __init__(self, browser, address: str, *, width: int = 700, height: int = 420):
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, accept_downloads=True,
+            device_scale_factor=0.5,  # software draws a quarter of the pixels
+        )
+        self.context.set_default_timeout(25_000)
+        self.page = self.context.new_page()
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.goto(address)
+        self.page.get_by_role("button", name="Play", exact=True).wait_for(timeout=90_000)
+        self.page.get_by_text("tip displacement").first.wait_for(timeout=90_000)
+
+    def tab(self, name: str) -> None:
+        _click(self.page.get_by_role("tab", name=name, exact=True))
+
+    def press(self, name: str) -> None:
+        _click(self.page.get_by_role("button", name=name, exact=True))
+
+    def choose(self, label: str, option: str) -> None:
+        box = self.page.get_by_role("combobox", name=label, exact=True)
+        _click(box)
+        _click(self.page.get_by_role("option", name=option, exact=True))
+        wait_for(lambda: box.input_value() == option)
+
+    def fill(self, label: str, value: str) -> None:
+        box = self.page.get_by_role("textbox", name=label, exact=True)
+        box.fill(value)
+        box.press("Enter")
+        box.blur()
+
+    def write(self, value: str) -> None:
+        """Into the last text field of the tab; viser gives them no name."""
+        box = self.page.get_by_role("textbox").last
+        box.fill(value)
+        box.blur()
+
+    def text(self) -> str:
+        return self.page.locator("body").inner_text()
+
+    def tip(self) -> float:
+        return float(self.text().partition("tip displacement ")[2].split()[0])
+
+    def time(self) -> float:
+        return float(self.text().partition("t = ")[2].split()[0])
+
+    def scrub(self, frame: int) -> None:
+        box = self.page.get_by_role("textbox").first  # the slider's own number
+        box.fill(str(frame))
+        box.press("Enter")
+
+    def picture(self) -> bytes:
+        """The 3D view alone."""
+        area = {"x": 0, "y": 130, "width": 310, "height": 280}
+        return self.page.screenshot(clip=area)
+
+    def close(self) -> None:
+        self.context.close()
+
+
+def _click(place) -> None:
+    """Without waiting for drawn frames, which software makes seconds apart."""
+    place.wait_for()
+    place.click(force=True)
+
+
+def wait_for(condition, seconds: float = 25.0, every: float = 0.05):
+    """The first true value of condition(), or an error with the last one."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        assert time.monotonic() < end, f"still {value!r} after {seconds} s"
+        time.sleep(every)
+
+
+def difference(a: bytes, b: bytes) -> float:
+    """Share of pixels that differ visibly."""
+    import io
+
+    import numpy as np
+    from PIL import Image
+
+    x, y = (np.asarray(Image.open(io.BytesIO(p)).convert("RGB"), int) for p in (a, b))
+    return float((np.abs(x - y).max(axis=2) > 24).mean())
