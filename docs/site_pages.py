@@ -1,4 +1,4 @@
-"""mkdocs hook: the first page is the README, and the reference lists every public name."""
+"""mkdocs hook: the first page is the README, the reference has every public name."""
 
 import ast
 from pathlib import Path
@@ -67,6 +67,16 @@ def index() -> str:
     for file in ("conventions", "architecture", "derivatives"):
         text = text.replace(f"`docs/{file}.md`", f"[{file}]({file}.md)")
     return text.replace("](docs/", "](")
+
+
+def on_config(config):
+    """Pages that the navigation forgot come last in its section 'Inside'."""
+    text = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    missing = sorted(p.name for p in (ROOT / "docs").glob("*.md") if f" {p.name}" not in text)
+    for section in config["nav"]:
+        if "Inside" in section:
+            section["Inside"] += missing
+    return config
 
 
 def on_files(files: Files, *, config) -> Files:

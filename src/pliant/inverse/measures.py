@@ -201,10 +201,20 @@ class NodeMeasure:
         return FrameMisfit(r, np.zeros((len(r), 0)), np.ones(len(r), bool)), (bars[0], bars[1])
 
 
-def make_measure(scene: Scene, seen: Observations | NodeMotions, cost: str) -> Measure:
+class Measurable(Protocol):
+    """Observations that make their own measure (level sets, say, in a module above this one)."""
+
+    def measure(self, scene: Scene) -> Measure:
+        """What a fit compares a scene with."""
+        ...
+
+
+def make_measure(
+    scene: Scene, seen: Observations | NodeMotions | Measurable, cost: str
+) -> Measure:
     """The measure for what was seen."""
     if isinstance(seen, NodeMotions):
         return NodeMeasure(scene, seen)
-    if not isinstance(seen, Observations):  # level sets: a module that builds on this one
+    if not isinstance(seen, Observations):
         return seen.measure(scene)
     return SurfaceMeasure(scene, seen, cost)

@@ -15,6 +15,7 @@ from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import State
 from pliant.inverse.checkpoints import Checkpoints, states_within
 from pliant.inverse.costs import Residuals
+from pliant.inverse.level_set_cost import LevelSets
 from pliant.inverse.losses import Loss
 from pliant.inverse.measures import (
     FrameMisfit,
@@ -157,7 +158,7 @@ class Problem:
     def __init__(
         self,
         scene: Scene,
-        seen: Observations | NodeMotions,
+        seen: Observations | NodeMotions | LevelSets,
         unknowns: UnknownSet,
         *,
         cost: str = "auto",

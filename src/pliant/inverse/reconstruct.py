@@ -19,6 +19,7 @@ from pliant.inverse.fit import Fit, Step
 from pliant.inverse.fit_log import FitLog, Minimum, rescaled, robust_loss
 from pliant.inverse.gradient_methods import LBFGS, BarzilaiBorwein
 from pliant.inverse.identifiability import advise
+from pliant.inverse.level_set_cost import LevelSets
 from pliant.inverse.levenberg_marquardt import LevenbergMarquardt
 from pliant.inverse.losses import Loss
 from pliant.inverse.measures import NodeMotions
@@ -84,7 +85,7 @@ class FitOptions:
 
 def reconstruct(
     scene: Scene,
-    seen: Observations | NodeMotions,
+    seen: Observations | NodeMotions | LevelSets,
     unknowns: Mapping,
     *,
     on_step: Callable[[Step], None] | None = None,
