@@ -136,9 +136,9 @@ def draw(body, shapes, path: Path) -> None:
                     shade=True, lightsource=light,
                 )  # fmt: skip
                 axes.add_collection3d(faces)
-            axes.set_xlim(-0.9, 0.7)
-            axes.set_ylim(-0.8, 0.8)
-            axes.set_zlim(0.0, 1.6)
+            axes.set_xlim(-1.0, 0.85)
+            axes.set_ylim(-0.9, 0.95)
+            axes.set_zlim(0.0, 1.85)
             axes.set_box_aspect((1, 1, 1), zoom=1.5)
             axes.view_init(elev=12, azim=-70)
             axes.set_axis_off()

@@ -252,7 +252,7 @@ def sqrt(z: Any) -> Any:
     a, b = z.re, z.im
     if z.order == 1:
         w = np.sqrt(np.asarray(a) + 1j * np.asarray(b))
-        return Multicomplex(w.real, w.imag)
+        return Multicomplex(np.real(w), np.imag(w))
     s = _root((a + _root(a * a + b * b)) * 0.5)
     return Multicomplex(s, _ratio(b, 2.0 * s))
 

@@ -63,8 +63,9 @@ class LawSystem(System):
         """Density and damping from the material, stiffness from the law."""
         walls = self.boundary.walls
         if walls is not None and not isinstance(walls, PenaltyWalls):
-            self.boundary = replace(self.boundary, walls=penalty_walls(walls))
-            self.walls = WallOperator(self.boundary.walls)
+            held = penalty_walls(walls)
+            self.boundary = replace(self.boundary, walls=held)
+            self.walls = WallOperator(held)
         self.version += 1
         self.law = scene_law(replace(self.scene, material=material))
         self.hyper.set_law(self.law)
@@ -270,7 +271,7 @@ class StepProblem:
         x = self.first_guess()
         linear = self.c == 0.0
         newton = s.cached(_newton_for)
-        newton.problem = self
+        newton.problem = self  # the buffers serve every step
         scale = self.scale(x)
         options = {
             "scale": scale, "tolerance": s.scene.tolerance, "linear": linear,
@@ -312,7 +313,7 @@ class StepProblem:
 
 
 def _newton_for(system: System) -> Newton:
-    return Newton(system, system.node_count)  # the problem is set for every step
+    return Newton(None, system.node_count)
 
 
 def make_system(scene: Scene) -> System:

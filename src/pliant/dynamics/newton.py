@@ -94,8 +94,9 @@ class NewtonRecord:
 class Newton:
     """Buffers and the iteration; one instance per problem size."""
 
-    def __init__(self, problem: NewtonProblem, node_count: int, *, direct: bool = False):
-        self.problem = problem
+    def __init__(self, problem: NewtonProblem | None, node_count: int, *, direct: bool = False):
+        """problem: may be set later, and again: the buffers fit all of one size."""
+        self._problem = problem
         self.direct = direct and node_count <= DIRECT_NODES
         self.kept: object = None  # what the matrix at hand was assembled for
         self._r, self._dx, self._trial = (zeros(node_count, wp.vec3d) for _ in range(3))
@@ -165,6 +166,16 @@ class Newton:
             if waited >= 3 and best <= max(ROUNDING * scale, rounding):
                 break  # the forces' own rounding
         return record
+
+    @property
+    def problem(self) -> NewtonProblem:
+        """What is being solved."""
+        assert self._problem is not None
+        return self._problem
+
+    @problem.setter
+    def problem(self, problem: NewtonProblem) -> None:
+        self._problem = problem
 
     def _start(self, given: np.ndarray | None) -> None:
         self._dx.zero_()

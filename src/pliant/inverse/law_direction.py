@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -26,9 +27,9 @@ class LawDirection(Direction):
     def of(cls, system: LawSystem) -> "LawDirection":
         """Nothing changes."""
         obstacles = len(system.contact.obstacles) if system.contact is not None else 0
-        d = cls.zero(len(system.lam), system.node_count, obstacles)
-        d.law = np.zeros((len(system.lam), len(system.law.values)))
-        return d
+        still = Direction.zero(len(system.lam), system.node_count, obstacles)
+        law = np.zeros((len(system.lam), len(system.law.values)))
+        return cls(**{n: getattr(still, n) for n in still.__dataclass_fields__}, law=law)
 
     def dot(self, other: Direction) -> float:
         """Gradient times direction; a direction without `law` leaves the law alone."""
@@ -83,7 +84,7 @@ def follow_moduli(system: LawSystem) -> tuple[np.ndarray, np.ndarray] | None:
     name = system.scene.law
     if not isinstance(name, str):
         return None
-    starts = find_law(name).starts
+    starts: Any = find_law(name).starts
     assert starts is not None
     cells = len(system.lam)
     lam, mu = system.material.lame(cells)

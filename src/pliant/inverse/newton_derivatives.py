@@ -244,7 +244,7 @@ class LawStepDerivatives(StepDerivatives):
             out.append(field)
         combine(out[0], (1.0, out[0]), (1.0, u_bar))
         combine(out[1], (1.0, out[1]), (1.0, v_bar))
-        return State(*out, before.t)
+        return State(out[0], out[1], out[2], before.t)
 
     def _pull_law(self, u_new, u_old, y, f_new, f_old, dual: Direction) -> None:
         s = self.system

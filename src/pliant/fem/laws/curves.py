@@ -37,7 +37,8 @@ def _free(condition, guess: float) -> float:
         low, high = guess / reach, guess * reach
         ends = condition(low), condition(high)
         if np.isfinite(ends).all() and ends[0] * ends[1] <= 0.0:
-            return float(brentq(condition, low, high, xtol=1e-15, rtol=1e-14))
+            root: Any = brentq(condition, low, high, xtol=1e-15, rtol=np.float64(1e-14))
+            return float(root)
     raise BadInput("The free sides find no stretch without stress: the law is unstable there.")
 
 
