@@ -11,7 +11,7 @@ TRUTH = {
     "mooney-rivlin": {"c10": 120.0, "c01": 60.0, "kappa": 1500.0},
     "yeoh": {"c1": 150.0, "c2": 30.0, "c3": 8.0, "kappa": 1500.0},
 }
-FIVE = ["neo-hookean", "mooney-rivlin", "yeoh", "fung", "arruda-boyce"]
+FIVE = ["neo-hookean", "mooney-rivlin", "yeoh", "fung", "stable-neo-hookean"]
 
 
 def hanging(law, edge=0.15):
@@ -44,7 +44,7 @@ def test_mooney_rivlin_from_noisy_depth():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list(TRUTH))
 def test_the_right_law_wins(name):
-    ranked = compare_laws(hanging(None), filmed(name), FIVE)
+    ranked = compare_laws(hanging(None), filmed(name), FIVE, max_iterations=8)
     assert ranked[0].name == name
     assert ranked[1].bic - ranked[0].bic > 10.0
     assert "dBIC" in ranking_table(ranked)

@@ -276,3 +276,22 @@ def test_bar_on_a_grid():
     _, side = pl.laws.uniaxial(pl.laws.NeoHookean.from_moduli(3e4, 0.3), [1.5])
     exact = body.nodes * [0.5, side[0] - 1, side[0] - 1]
     assert np.abs(u - exact).max() < 0.02 * 0.5 * body.spacing
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if LAWS[n].invariant is not None])
+def test_tangent_by_invariants(name):
+    """The two ways to the exact tangent agree: through the stretches and through I1, I2, J."""
+    body = pl.TetBody(pl.shapes.box(center=(0, 0, 0), size=(1, 1, 1)), edge_length=0.5)
+    law = LAWS[name].from_moduli(1.0, 0.3)
+    hyper = LawSystem(pl.Scene(body, law=law)).hyper
+    u = 0.01 * np.random.default_rng(8).standard_normal((len(body.nodes), 3))
+    n, field = len(body.cells), to_device(u, wp.vec3d)
+    ways = [zeros((n, 10), wp.mat33d) for _ in range(2)]
+    launch(hyper.kernels.tangent, n, [hyper.data, field, hyper.parameters, 1.0, 0, ways[0]])
+    launch(hyper.kernels.exact, n, [hyper.data, field, hyper.parameters, 1.0, ways[1]])
+    assert far(ways[1].numpy(), ways[0].numpy()) < 1e-12
+
+
+def test_which_laws_are_written_in_invariants():
+    others = [n for n in NAMES if LAWS[n].invariant is None]
+    assert others == ["ogden", "corotated"]
