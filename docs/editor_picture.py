@@ -21,6 +21,8 @@ FLAGS = (
     "--use-angle=swiftshader --enable-unsafe-swiftshader"
 ).split()
 FRAMES = 60
+LARGEST = 290_000
+"""Bytes beyond which the picture is reduced to 256 colours."""
 
 
 def take(out: Path = OUT) -> None:
@@ -47,8 +49,10 @@ def take(out: Path = OUT) -> None:
             browser.close()
     finally:
         editor.stop()
-    picture = Image.open(out).convert("RGB").quantize(192, dither=Image.Dither.NONE)
+    picture = Image.open(out).convert("RGB")
     picture.save(out, optimize=True)
+    if out.stat().st_size > LARGEST:
+        picture.quantize(256, kmeans=2, dither=Image.Dither.NONE).save(out, optimize=True)
 
 
 if __name__ == "__main__":
