@@ -6,7 +6,7 @@ import trimesh
 
 import pliant as pl
 from pliant.core.errors import BadInput
-from pliant.fem.render_mesh import carried_mesh, load_render_mesh
+from pliant.fem.render_mesh import carried_mesh, fitted, load_render_mesh
 from pliant.geometry.field import SampledField
 
 
@@ -108,8 +108,16 @@ def test_bad_meshes_are_refused(fine, tmp_path):
     body = pl.GridBody(pl.shapes.sphere(radius=1.0), 0.4)
     with pytest.raises(BadInput, match="does not exist"):
         carried_mesh(body, fine.vertices[:10], fine.faces)
-    with pytest.raises(BadInput, match="far from the body"):
-        carried_mesh(body, fine.vertices + 100.0, fine.faces)
+    for elsewhere in (fine.vertices + 100.0, 1000.0 * fine.vertices):
+        with pytest.raises(BadInput, match="not where the body is"):
+            carried_mesh(body, elsewhere, fine.faces)
     path = tmp_path / "ball.ply"
     fine.export(path)
     assert len(load_render_mesh(body, path).triangles) == 20480
+
+
+def test_a_mesh_in_millimetres_is_fitted(fine):
+    """Its box becomes that of the surface; the cut surface is up to h^2 / 8 within the ball."""
+    body = pl.GridBody(pl.shapes.sphere(radius=1.0), 0.2)
+    placed = fitted(body, 1000.0 * fine.vertices + [7.0, 8.0, 9.0])
+    assert np.abs(placed - fine.vertices).max() < 0.2**2 / 8.0

@@ -16,6 +16,10 @@ from pliant.core.errors import BadInput
 from pliant.fem.body import Body
 from pliant.fem.embedding import Embedding
 
+LOOSE = 0.2
+"""Share of the body's diagonal by which a render mesh may stick out: hair and cloth may, a mesh in
+other units does more."""
+
 
 @dataclass(frozen=True)
 class RenderMesh:
@@ -51,8 +55,8 @@ class RenderMesh:
 def carried_mesh(body: Body, vertices: np.ndarray, triangles: np.ndarray) -> RenderMesh:
     """Triangles (triangles, 3) over rest positions `vertices` (vertices, 3) [m], carried by a body.
 
-    A mesh that is not where the body is is nearly always in other units: refused if its middle is
-    farther from the body's than both their sizes.
+    A mesh that is not where the body is is nearly always in other units: refused if its box sticks
+    out of the body's by more than LOOSE of the body's diagonal (see `fitted`).
     """
     vertices = np.asarray(vertices, float)
     triangles = np.asarray(triangles, np.int64)
@@ -65,18 +69,35 @@ def carried_mesh(body: Body, vertices: np.ndarray, triangles: np.ndarray) -> Ren
     if triangles.min() < 0 or triangles.max() >= len(vertices):
         raise BadInput("A triangle of the render mesh refers to a vertex that does not exist.")
     own, other = (np.array([p.min(axis=0), p.max(axis=0)]) for p in (body.nodes, vertices))
-    gap = np.linalg.norm(own.mean(axis=0) - other.mean(axis=0))
-    if gap > np.linalg.norm(own[1] - own[0]) + np.linalg.norm(other[1] - other[0]):
-        raise BadInput("The render mesh lies far from the body: it must be in the same place.")
+    size = np.linalg.norm(own[1] - own[0])
+    if max((own[0] - other[0]).max(), (other[1] - own[1]).max()) > LOOSE * size:
+        raise BadInput(
+            "The render mesh is not where the body is: move and scale it there (--fit-mesh)."
+        )
     return RenderMesh(body.locate(vertices), triangles)
 
 
-def load_render_mesh(body: Body, path: str | Path) -> RenderMesh:
-    """The triangles of a .ply, .obj, .stl, .off or .glb file, carried by a body."""
+def fitted(body: Body, vertices: np.ndarray) -> np.ndarray:
+    """Vertices (vertices, 3) moved and scaled so that their box is about that of the surface."""
+    surface = body.surface.positions(body.nodes)
+    own, other = (np.array([p.min(axis=0), p.max(axis=0)]) for p in (surface, vertices))
+    extent = np.linalg.norm(other[1] - other[0])
+    if not (np.isfinite(extent) and extent > 0.0):
+        raise BadInput("The render mesh has no extent.")
+    scale = np.linalg.norm(own[1] - own[0]) / extent
+    return own.mean(axis=0) + scale * (vertices - other.mean(axis=0))
+
+
+def load_render_mesh(body: Body, path: str | Path, *, fit: bool = False) -> RenderMesh:
+    """The triangles of a .ply, .obj, .stl, .off or .glb file, carried by a body.
+
+    fit: move and scale the mesh to where the body is, for files in other units.
+    """
     from pliant.geometry.mesh_files import load_mesh
 
     mesh = load_mesh(path)
     try:
-        return carried_mesh(body, mesh.vertices, mesh.faces)
+        vertices = fitted(body, mesh.vertices) if fit else mesh.vertices
+        return carried_mesh(body, vertices, mesh.faces)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from pliant.app.commands.render import (
+    FitMeshOption,
     MeshOption,
     MotionArgument,
     OverwriteOption,
@@ -61,6 +62,7 @@ def export_motion(
     ] = None,
     every: Annotated[int, typer.Option("--every", help="Every K-th saved frame.")] = 1,
     mesh: MeshOption = None,
+    fit_mesh: FitMeshOption = False,
     steps: StepsOption = None,
     shape: ShapeOption = None,
     overwrite: OverwriteOption = False,
@@ -81,7 +83,7 @@ def export_motion(
     _require_extra(kind)
     set_machine(device, threads)
     run = motion_of(scene, shape=shape, steps=steps)
-    frames = write_motion(run, kind, path, every=every, mesh=mesh)
+    frames = write_motion(run, kind, path, every=every, mesh=mesh, fit_mesh=fit_mesh)
     result = {"out": str(path), "format": kind, "frames": frames}
     answer(result, [f"{frames} frame{'s' * (frames != 1)} in {path}"], as_json=as_json)
 
@@ -108,7 +110,13 @@ def target(kind: str | None, out: str | None, stem: str) -> tuple[str, Path]:
 
 
 def write_motion(
-    run: Trajectory, kind: str, path: Path, *, every: int = 1, mesh: str | None = None
+    run: Trajectory,
+    kind: str,
+    path: Path,
+    *,
+    every: int = 1,
+    mesh: str | None = None,
+    fit_mesh: bool = False,
 ) -> int:
     """Write a run; returns how many frames there are. mesh: a file carried by the body."""
     from pliant.app.formats.gltf import write_gltf
@@ -118,7 +126,7 @@ def write_motion(
     from pliant.app.motion_pictures import Look, draw_motion
     from pliant.fem.render_mesh import load_render_mesh
 
-    carried = load_render_mesh(run.scene.body, mesh) if mesh else None
+    carried = load_render_mesh(run.scene.body, mesh, fit=fit_mesh) if mesh else None
     count = len({*range(0, len(run.times), every), len(run.times) - 1})
     with progress(f"writing {kind}", count) as shown:
         if kind == "vtu":

@@ -29,6 +29,9 @@ MeshOption = Annotated[
     str | None,
     typer.Option("--mesh", metavar="FILE", help="Show this fine mesh, carried by the body."),
 ]
+FitMeshOption = Annotated[
+    bool, typer.Option("--fit-mesh", help="Move and scale the mesh to where the body is.")
+]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace what is there already.")
 ]
@@ -70,6 +73,7 @@ def render_motion(
         ),
     ] = False,
     mesh: MeshOption = None,
+    fit_mesh: FitMeshOption = False,
     observations: Annotated[
         str | None,
         typer.Option("--observations", metavar="DIR", help="What --colour observation needs."),
@@ -113,7 +117,7 @@ def render_motion(
     look = Look(style, colour, cut, width, height, samples, azimuth, elevation)
     set_machine(device, threads)
     run = motion_of(scene, shape=shape, steps=steps)
-    carried = load_render_mesh(run.scene.body, mesh) if mesh else None
+    carried = load_render_mesh(run.scene.body, mesh, fit=fit_mesh) if mesh else None
     seen = load_observations(observations, scene=run.scene) if observations else None
     with progress("drawing", len(run.times)) as shown:
         count = draw_motion(
