@@ -47,8 +47,11 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 
-docs: .venv/installed
+.venv/docs-installed: .venv/installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	touch $@
+
+docs: .venv/docs-installed
 	$(BIN)/python -m mkdocs build --quiet
 
 clean:

@@ -81,6 +81,18 @@ def test_gradient_through_the_simulation(case):
     assert fit.values["youngs_modulus"] == pytest.approx(2000.0, rel=1e-4)
 
 
+def test_noisy_level_sets_are_fitted_within_their_error_bars():
+    """Noise of a fifth of a cell at every node."""
+    scene = bar(2)
+    run = pl.simulate(scene, steps=6)
+    errors = []
+    for seed in range(4):
+        seen = LevelSets.of(run, noise=0.2 * H, seed=seed)
+        fit = pl.reconstruct(scene, seen, {"youngs_modulus": 2300.0})
+        errors.append((fit.values["youngs_modulus"] - 2000.0) / fit.sigma["youngs_modulus"])
+    assert np.abs(errors).max() < 3.0
+
+
 def test_true_distances_are_blurred_alike():
     """A ball at rest against its exact distance: the kernel's curvature shift cancels."""
     ball = pl.shapes.sphere(radius=1.0)

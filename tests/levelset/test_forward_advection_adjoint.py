@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from moved_bodies import bend, ellipsoid
 
+from pliant.core.launch import set_threads, thread_count
 from pliant.levelset.advection import following_grid
 from pliant.levelset.forward_advection import forward_advect
 from pliant.levelset.forward_advection_adjoint import adjoint, tangent
@@ -51,6 +52,22 @@ def test_tangent_and_adjoint_agree(case):
     left = np.vdot(tangent(found, p_dot, v_dot), dual)
     right = np.vdot(p_dot, p_bar) + np.vdot(v_dot, v_bar)
     assert abs(left - right) < 1e-10 * abs(left)
+
+
+def test_derivatives_do_not_depend_on_threads(case):
+    _, places, phi, rng = case
+    dual = rng.standard_normal(case[0].shape)
+    before = thread_count()
+    found = []
+    try:
+        for count in (1, 2):
+            set_threads(count)
+            moved = advected(case, places, phi)
+            found.append([tangent(moved, np.cos(places)), *adjoint(moved, dual)])
+    finally:
+        set_threads(before)
+    for one, two in zip(*found, strict=True):
+        assert np.array_equal(one, two)
 
 
 def test_the_kernel_has_no_jump_at_its_edge():
