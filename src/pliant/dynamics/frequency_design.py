@@ -118,19 +118,19 @@ def design_arch(
         raise BadInput("A design needs three positive dimensions and a positive target.")
     scale = 1.0 / target
 
-    def misfit(*p):
-        r = arch.squared_frequency(*p, wind) * scale - 1.0
+    def misfit(length, width, rise):
+        r = arch.squared_frequency(length, width, rise, wind) * scale - 1.0
         return r * r
 
     history = [float(misfit(*x))]
     damping = 1e-6
     while history[-1] > tolerance**2 and len(history) <= iterations:
-        eye = np.eye(3, dtype=int)
-        g = np.array([float(mixed_partial(misfit, x, eye[i])) for i in range(3)])
+        eye: Any = np.eye(3, dtype=int)
+        g = np.array([float(mixed_partial(misfit, list(x), eye[i])) for i in range(3)])
         H = np.empty((3, 3))
         for i in range(3):
             for j in range(i, 3):
-                H[i, j] = H[j, i] = float(mixed_partial(misfit, x, eye[i] + eye[j]))
+                H[i, j] = H[j, i] = float(mixed_partial(misfit, list(x), eye[i] + eye[j]))
         values, vectors = np.linalg.eigh(H)
         # one equation for three numbers: the smallest step that does it
         strong = np.maximum(np.abs(values), 1e-8 * np.abs(values).max()) + damping
@@ -144,7 +144,8 @@ def design_arch(
             damping = max(damping, 1e-6) * 100.0
             if damping > 1e12:
                 break
-    return Design(x, float(arch.squared_frequency(*x, wind)), history)
+    found = arch.squared_frequency(x[0], x[1], x[2], wind)
+    return Design(x, float(found), history)
 
 
 def _minor(D, i: int, j: int) -> Any:
