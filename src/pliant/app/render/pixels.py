@@ -13,7 +13,7 @@ import warp as wp
 
 from pliant.core.launch import launch, share, to_device, zeros
 
-UNEVEN = 0.02
+UNEVEN = 0.035
 """Difference of linear light between neighbours from which a pixel gets more rays."""
 
 COMB = 16
