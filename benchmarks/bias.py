@@ -18,7 +18,7 @@ NOISES = (0.0, 0.1, 0.2, 0.5, 1.0)
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 TRUTH = {"youngs_modulus": 2000.0, "poisson_ratio": 0.3}
 START = {"youngs_modulus": 2200.0, "poisson_ratio": 0.32}
-STEPS = 12
+STEPS = 30
 COSTS = {
     "depth along the ray": ("depth", "depth"),
     "foot point": ("points", "foot"),
@@ -31,7 +31,7 @@ def scene() -> pl.Scene:
     """The torus of the demo on a coarser grid, heavier so that it swings as far in cells."""
     return pl.Scene(
         pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), 0.2),
-        pl.Material(2000.0, 0.3, 3.0, mass_damping=0.1, stiffness_damping=0.01),
+        pl.Material(2000.0, 0.3, 12.0, mass_damping=0.1, stiffness_damping=0.01),
         gravity=(4.0, -9.0, 3.0),
         fixed=[pl.Fixed(pl.shapes.box(center=(0, 1.35, 0), size=(1, 0.3, 1)))],
         integrator=pl.Newmark1(0.02, 0.6),
@@ -43,7 +43,7 @@ def observed(run: pl.Trajectory, kind: str, noise: float, seed: int):
     if kind == "nodes":
         return pl.NodeMotions.of(run, noise=noise, seed=seed)
     cameras = pl.ring_of_cameras(run.scene, 6, width=60, height=60)
-    frames = list(range(3, STEPS + 1, 3))
+    frames = list(range(6, STEPS + 1, 6))
     return pl.observe(run, cameras, noise=noise, seed=seed, kind=kind, frames=frames)
 
 

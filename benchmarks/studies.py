@@ -264,7 +264,7 @@ def coverage(count: int = 50) -> list[Line]:
     """How often the truth lies within two sigma, in a small case."""
     scene = pl.Scene(
         pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), 0.25),
-        pl.Material(2000.0, 0.3, 3.0, mass_damping=0.1, stiffness_damping=0.01),
+        pl.Material(2000.0, 0.3, 25.0, mass_damping=0.1, stiffness_damping=0.01),
         gravity=(4.0, -9.0, 3.0),
         fixed=[pl.Fixed(pl.shapes.box(center=(0, 1.35, 0), size=(1, 0.3, 1)))],
         integrator=pl.Newmark1(0.02, 0.6),

@@ -80,7 +80,9 @@ class System:
         self.set_material(scene.material)
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
-        self._recent = None if compact else RecentErrors(self.node_count)
+        # small bodies gain nothing, and without a past a resumed run ends with the same bits
+        multigrid = isinstance(self.preconditioner, Multigrid)
+        self._recent = RecentErrors(self.node_count) if multigrid else None
         self._steady_force: np.ndarray | None = None
         self._companions: dict[Any, Any] = {}
         self._b, self._w, self._x = (zeros(self.node_count, wp.vec3d) for _ in range(3))
