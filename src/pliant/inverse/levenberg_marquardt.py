@@ -50,6 +50,7 @@ class LevenbergMarquardt:
             if length < enough and current.spread <= 1.2 * loss.sigma:
                 if final:
                     current = current.predicted(dq)
+                    self.log.iterations += 1
                     self.log.add(p, current, horizon)
                 return Minimum(current.q, current, True)
             if self.log.iterations >= self.max_iterations:

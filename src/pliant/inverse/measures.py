@@ -94,7 +94,17 @@ class SurfaceMeasure:
         curvature = mean_curvature(own.positions(self._body.nodes + u), own.facets)
         if self._share is not None:
             curvature = self._share @ curvature
-        return foot_residuals(self._queries, seen, curvature, loss.sigma)
+        return foot_residuals(self._queries, seen, curvature, self._noise(loss))
+
+    def _noise(self, loss: Loss) -> float:
+        """Noise that the foot points' shift is removed for: known, or the residuals' scale.
+
+        Before the first evaluation that scale is a guess of a whole cell; the shift of so much
+        noise would drown every residual.
+        """
+        if self.noise is not None:
+            return self.noise
+        return loss.sigma if loss.sigma < 0.5 * self._body.spacing else 0.0
 
     def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
         """See Measure."""
