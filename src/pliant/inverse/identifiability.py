@@ -58,7 +58,7 @@ def advise(
                 f"{label} depends on the grid more than on the noise: a coarser repeat differs by "
                 f"{error:.2g} (sigma {sigma[i]:.2g}). Refine spacing and time step."
             )
-    if e.rms > 1.5 * noise > 0.0 and e.rms > 1e-6 * p.scene.body.spacing:
+    if e.rms > 1.5 * noise > 0.0 and e.rms > 1e-6 * problem.scene.body.spacing:
         out.append(
             f"The residuals ({e.rms:.3g} m) are larger than the noise ({noise:.3g} m): the model, "
             "the walls or the shape do not fit everywhere."
