@@ -21,8 +21,8 @@ from pliant.fem.pattern import Pattern
 CHUNK = 256
 """Nodes per chunk of a sum: long enough to hide the launch, short enough to share between cores."""
 
-CHUNK_GRAIN = 24
-"""Chunks per thread from which vector kernels are split (about 6,000 nodes, 0.3 ms of products)."""
+CHUNK_GRAIN = 8
+"""Chunks per thread from which vector kernels are split (about 2,000 nodes, 0.3 ms of products)."""
 
 
 MIRROR_GRAIN = 3000
