@@ -69,7 +69,7 @@ def scikit_fem(repeat: int = 1) -> dict:
 
     ticks = [np.linspace(0, n * H, n + 1) for n in CELLS]
     mesh = skfem.MeshHex.init_tensor(*ticks)
-    basis = skfem.Basis(mesh, skfem.ElementVector(skfem.ElementHex1()))
+    basis = skfem.Basis(mesh, skfem.ElementVector(skfem.ElementHex1()), intorder=3)
     stiffness = linear_elasticity(LAM, MU)
 
     @skfem.BilinearForm

@@ -367,7 +367,7 @@ class System:
             array.assign(host)
 
 
-SMALL_BODY = 400
+SMALL_BODY = 150
 """Nodes below which the own blocks of the nodes precondition as fast as a hierarchy of grids."""
 
 
