@@ -18,7 +18,7 @@ STEP_TOLERANCE = 0.2
 """A step predicted to be shorter than this share of its standard deviation is taken without another
 simulation and ends the fit: what it leaves is of second order, some hundredths of a deviation."""
 
-ROUGH_TOLERANCE = 0.5
+ROUGH_TOLERANCE = 3.0
 """The same for a shortened horizon, whose result is only the next one's start."""
 
 

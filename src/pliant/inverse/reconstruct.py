@@ -34,7 +34,7 @@ OPTIMISERS = {"lm": LevenbergMarquardt, "lbfgs": LBFGS, "bb": BarzilaiBorwein}
 HORIZONS = (0.25, 0.5, 1.0)
 """Shares of the recording that a far start sees one after the other."""
 
-NEAR = 1.0
+NEAR = 0.7
 """Residual, in cells, below which a start counts as near and sees the whole recording at once."""
 
 GRADIENT_MISMATCH = 1e-3
