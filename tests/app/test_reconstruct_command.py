@@ -248,3 +248,21 @@ def test_values_and_labels():
     assert noise_in_metres("5mm", scene) == pytest.approx(0.005)
     with pytest.raises(BadInput):
         noise_in_metres("-1", scene)
+
+
+@pytest.mark.parametrize(
+    ("option", "complaint"),
+    [
+        (("--optimiser", "newton"), "optimiser must be one of"),
+        (("--materials", "neo-hooke"), "Did you mean 'neo-hookean'"),
+        (("--materials", " , "), "needs names"),
+        (("--prior", "density=3+-1"), "which is not unknown here"),
+        (("--bound", "youngs_modulus=1,2"), "must enclose its start"),
+    ],
+)
+def test_wrong_options_leave_nothing_behind(scene, tmp_path, run, option, complaint):
+    """Before anything is simulated: the same folder then takes the corrected command."""
+    _, err = run("reconstruct", scene, "--out", tmp_path / "fit", *option, code=2)
+    assert complaint in err
+    assert "is simulated" not in err
+    assert not (tmp_path / "fit").exists()

@@ -1,6 +1,5 @@
 """`pliant reconstruct SCENE --materials a,b,c`: laws ranked by evidence, with their curves."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +7,20 @@ import numpy as np
 
 from pliant.app.console import note
 from pliant.core.errors import BadInput
+from pliant.core.files import write_json
+from pliant.fem.laws import find_law
 
 STRETCHES = np.linspace(0.7, 1.6, 19)
+
+
+def law_names(text: str) -> list[str]:
+    """The laws named by --materials, all of them known."""
+    names = [n.strip() for n in text.split(",") if n.strip()]
+    if not names:
+        raise BadInput("--materials needs names, for example neo-hookean,mooney-rivlin.")
+    for name in names:
+        find_law(name)
+    return names
 
 
 def choose_material(
@@ -18,8 +29,6 @@ def choose_material(
     """Fit all laws, write materials.json and materials.png, return the result."""
     from pliant.inverse.model_choice import compare_laws, curve_table, ranking_table
 
-    if not names:
-        raise BadInput("--materials needs names, for example neo-hookean,mooney-rivlin.")
     ranked = compare_laws(
         scene, seen, names, cost=cost, loss=loss, on_law=lambda n: note(f"fitting {n}"), **options
     )
@@ -39,7 +48,7 @@ def choose_material(
         "table": ranking_table(ranked),
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "materials.json").write_text(json.dumps(result, indent=1))
+    write_json(folder / "materials.json", result)
     draw_curves(curves, folder / "materials.png")
     result["picture"] = str(folder / "materials.png")
     return result

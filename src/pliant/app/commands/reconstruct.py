@@ -194,6 +194,7 @@ def reconstruct_into(
     from pliant.app.films import Film, steps_of
     from pliant.app.fit_values import parse_unknowns, scene_values
     from pliant.app.fits import FitDirectory, run_fit
+    from pliant.app.material_choice import choose_material, law_names
     from pliant.app.runs import RunDirectory, open_scene
     from pliant.app.scenes import find_description
 
@@ -225,7 +226,11 @@ def reconstruct_into(
     starts = parse_unknowns(wanted, scene, away=observations is None)
     if asked.get("field"):
         starts = fit_options.as_field(starts, scene, asked["field"])
+    laws = law_names(materials) if materials is not None else []
+    _require_fittable(scene, starts, options, cost=cost, loss=loss)
     asked |= {"unknowns": starts, "cost": cost, "loss": loss}
+    if laws:
+        asked["materials"] = laws
     if observations is not None:
         asked |= {
             "observations": str(Path(observations).absolute()), "units": units,
@@ -251,12 +256,9 @@ def reconstruct_into(
     else:
         seen = _recorded(scene, starts, Path(observations), units, frame_rate, crop)
         truth = _stated_truth(Path(observations))
-    if materials:
-        from pliant.app.material_choice import choose_material
-
-        names = [n.strip() for n in materials.split(",") if n.strip()]
+    if laws:
         result = choose_material(
-            scene, seen, names, directory.path, cost=cost, loss=loss, options=options
+            scene, seen, laws, directory.path, cost=cost, loss=loss, options=options
         )
         directory.write_result(result)
         return result
@@ -272,6 +274,16 @@ def reconstruct_into(
         result["report"] = str(write_report(done, directory.path, showcase=showcase))
     directory.write_result(result)
     return result
+
+
+def _require_fittable(scene, starts, options: dict[str, Any], *, cost: str, loss: str) -> None:
+    """Complain about options before anything is simulated or written."""
+    from pliant.inverse.reconstruct import FitOptions
+    from pliant.inverse.unknowns import UnknownSet, make_unknown
+
+    how = FitOptions(cost=cost, loss=loss, **options)
+    members = tuple(make_unknown(n, v, scene) for n, v in starts.items())
+    UnknownSet(members, how.priors or {}, how.bounds or {})
 
 
 def _filmed(scene, name, film, directory, steps):
