@@ -21,6 +21,7 @@ from pliant.fem.laws.polynomial import Polynomial
 from pliant.fem.laws.st_venant_kirchhoff import StVenantKirchhoff
 from pliant.fem.laws.stable_neo_hookean import StableNeoHookean
 from pliant.fem.laws.volume_guarding import VolumeGuarding
+from pliant.fem.laws.volume_guarding_printed import VolumeGuardingPrinted
 from pliant.fem.laws.yeoh import Yeoh
 
 LAWS: dict[str, Energy] = {
@@ -46,7 +47,7 @@ def find_law(name: str) -> Energy:
 
 __all__ = [
     "ArrudaBoyce", "Corotated", "Energy", "Fung", "LAWS", "Law", "MooneyRivlin", "NeoHookean",
-    "Ogden", "Polynomial", "StVenantKirchhoff", "StableNeoHookean", "VolumeGuarding", "Yeoh",
-    "biaxial", "cauchy_green", "det", "energy", "find_law", "first_invariant", "isochoric",
-    "second_invariant", "shear", "stretches", "uniaxial",
+    "Ogden", "Polynomial", "StVenantKirchhoff", "StableNeoHookean", "VolumeGuarding",
+    "VolumeGuardingPrinted", "Yeoh", "biaxial", "cauchy_green", "det", "energy", "find_law",
+    "first_invariant", "isochoric", "second_invariant", "shear", "stretches", "uniaxial",
 ]  # fmt: skip

@@ -29,16 +29,26 @@ def principal_stresses(law: Law, a: Any, b: Any, c: Any, *, derived: bool = Fals
     return gradient(psi, [a, b, c])
 
 
-def _free(condition, guess: float) -> float:
-    """Root of a free direction's stress, bracketed around a guess."""
+def _within(condition, end: float, guess: float) -> float:
+    """`end`, or a place on the way to the guess where the law is defined."""
+    for _ in range(40):
+        if np.isfinite(condition(end)):
+            break
+        end = guess + 0.8 * (end - guess)
+    return end
+
+
+def _free(condition, *guesses: float) -> float:
+    """Root of a free direction's stress, bracketed around a guess that the law is defined at."""
     from scipy.optimize import brentq  # slow to load, and curves are rarely asked for
 
-    for reach in (1.05, 1.2, 1.5, 2.0, 3.0, 5.0):
-        low, high = guess / reach, guess * reach
-        ends = condition(low), condition(high)
-        if np.isfinite(ends).all() and ends[0] * ends[1] <= 0.0:
-            root: Any = brentq(condition, low, high, xtol=1e-15, rtol=np.float64(1e-14))
-            return float(root)
+    with np.errstate(all="ignore"):  # a law may end at a wall
+        for guess in (g for g in guesses if np.isfinite(condition(g))):
+            for reach in (1.05, 1.2, 1.5, 2.0, 3.0, 5.0):
+                low, high = (_within(condition, end, guess) for end in (guess / reach, guess * reach))
+                if condition(low) * condition(high) <= 0.0:
+                    root: Any = brentq(condition, low, high, xtol=1e-15, rtol=np.float64(1e-14))
+                    return float(root)
     raise BadInput("The free sides find no stretch without stress: the law is unstable there.")
 
 
@@ -48,7 +58,9 @@ def uniaxial(law: Law, stretch: Any) -> tuple[np.ndarray, np.ndarray]:
     stress, lateral = np.empty_like(stretch), np.empty_like(stretch)
     for k, l in enumerate(stretch):
         guess = l ** -max(min(float(np.mean(law.poisson_ratio)), 0.5), 0.0)
-        lateral[k] = _free(lambda t, l=l: float(principal_stresses(law, l, t, t)[1]), guess)
+        lateral[k] = _free(
+            lambda t, l=l: float(principal_stresses(law, l, t, t)[1]), guess, l**-0.5
+        )
         stress[k] = principal_stresses(law, l, lateral[k], lateral[k])[0]
     return stress, lateral
 
@@ -60,7 +72,9 @@ def biaxial(law: Law, stretch: Any) -> tuple[np.ndarray, np.ndarray]:
     for k, l in enumerate(stretch):
         nu = max(min(float(np.mean(law.poisson_ratio)), 0.5), 0.0)
         guess = l ** -(2.0 * nu / (1.0 - nu))
-        across[k] = _free(lambda t, l=l: float(principal_stresses(law, l, l, t)[2]), guess)
+        across[k] = _free(
+            lambda t, l=l: float(principal_stresses(law, l, l, t)[2]), guess, l**-2.0
+        )
         stress[k] = principal_stresses(law, l, l, across[k])[0]
     return stress, across
 
