@@ -10,10 +10,11 @@ from pliant.inverse.checkpoints import Checkpoints, cut, state_bytes
 from pliant.inverse.coarser import coarser
 from pliant.inverse.field_penalty import neighbours
 from pliant.inverse.losses import Loss
+from pliant.inverse.material_unknowns import damping_frequencies
 from pliant.inverse.problem import Problem
 from pliant.inverse.pullback import pull_back
 from pliant.inverse.sensitivity import run
-from pliant.inverse.unknowns import UnknownSet, damping_frequencies, make_unknown
+from pliant.inverse.unknowns import UnknownSet, make_unknown
 from pliant.observe.curved_surface import seen_surface
 
 BODY = pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), 0.25)

@@ -7,7 +7,8 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import Scene
-from pliant.inverse.unknowns import damping_frequencies, make_unknown
+from pliant.inverse.material_unknowns import damping_frequencies
+from pliant.inverse.unknowns import make_unknown
 
 TRUTH = "truth.json"
 """What a simulated recording was made with; lies beside it, and only tables show it."""

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pliant.inverse.material_unknowns import POISSON_RANGE
 from pliant.inverse.problem import Evaluation, Problem
-from pliant.inverse.unknowns import POISSON_RANGE
 
 BLIND = 0.3
 """Relative standard deviation of a positive unknown above which the data hardly see it."""

@@ -19,6 +19,7 @@ from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact
 from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
+from pliant.inverse.wall_derivatives import WallDerivatives
 from pliant.linalg.batched import BatchedConjugateGradients
 from pliant.linalg.blocks import combine, keep_free
 from pliant.linalg.multigrid import Multigrid
@@ -37,8 +38,7 @@ class StepDerivatives:
         n = system.node_count
         self._y, self._zero = (zeros(n, wp.vec3d) for _ in range(2))
         self._batched: dict[int, BatchedConjugateGradients] = {}
-        self._wall_changes: dict[int, tuple[Direction, np.ndarray]] = {}
-        self._wall_moduli: np.ndarray | None = None
+        self._walls = WallDerivatives(system)
 
     # forward -----------------------------------------------------------------------------------
 
@@ -329,80 +329,12 @@ class StepDerivatives:
             to_device(d.lam, wp.float64), to_device(d.mu, wp.float64), b, factor=-1.0,
         )  # fmt: skip
 
-    def _wall_load_weights(self, t: float, static: bool) -> list[tuple[float, float]]:
-        """(weight, time) of the wall data in the residual."""
-        scheme = self.system.scene.integrator
-        if static:
-            return [(1.0, t)]
-        return [(scheme.force[0], t + scheme.dt), (scheme.force[1], t)]
-
     def _wall_material_tangent(self, w, t, d: Direction, *, static=False) -> np.ndarray:
         """-(dW w - d load) on the host, (nodes, 3)."""
-        s = self.system
-        walls = s.boundary.walls
-        assert walls is not None
-        cells = s.scene.body.cells[walls.cell]
-        out = np.zeros((s.node_count, 3))
-        dl, dm = d.lam[walls.cell], d.mu[walls.cell]
-        if np.any(dl) or np.any(dm):
-            k = cells.shape[1]
-            change = self._wall_change(d, dl, dm)
-            wc = w.numpy()[cells].reshape(len(cells), 3 * k, 1)
-            f = np.matmul(change, wc).reshape(len(cells), k, 3)
-            for weight, time in self._wall_load_weights(t, static):
-                given = s.wall_data(time)
-                if weight != 0.0 and np.any(given):
-                    l_lam, l_mu = walls.loads(s.lam, s.mu, given, derivatives=True)
-                    f -= weight * (dl[:, None, None] * l_lam + dm[:, None, None] * l_mu)
-            np.add.at(out, cells, -f)
-        if d.stiffness_damping != 0.0 and s.boundary.changes:
-            for weight, time in self._wall_load_weights(t, static):
-                rate = s.boundary.wall_forces(s.lam, s.mu, s.wall_rate(time))
-                out += weight * d.stiffness_damping * rate
-        return out
+        return self._walls.tangent(w.numpy(), t, d, static=static)
 
     def _wall_material_adjoint(self, w, t, y: np.ndarray, dual: Direction, *, static=False):
-        s = self.system
-        walls = s.boundary.walls
-        assert walls is not None
-        cells = s.scene.body.cells[walls.cell]
-        by_lam, by_mu = self._wall_blocks()
-        wc, yc = w.numpy()[cells], y[cells]
-        lam = -np.einsum("wai,wabij,wbj->w", yc, by_lam, wc)
-        mu = -np.einsum("wai,wabij,wbj->w", yc, by_mu, wc)
-        for weight, time in self._wall_load_weights(t, static):
-            given = s.wall_data(time)
-            if weight != 0.0 and np.any(given):
-                l_lam, l_mu = walls.loads(s.lam, s.mu, given, derivatives=True)
-                lam += weight * np.einsum("wai,wai->w", yc, l_lam)
-                mu += weight * np.einsum("wai,wai->w", yc, l_mu)
-            if s.boundary.changes:
-                rate = s.boundary.wall_forces(s.lam, s.mu, s.wall_rate(time))
-                dual.stiffness_damping += weight * float(np.sum(y * rate))
-        np.add.at(dual.lam, walls.cell, lam)
-        np.add.at(dual.mu, walls.cell, mu)
-
-    def _wall_change(self, d: Direction, dl: np.ndarray, dm: np.ndarray) -> np.ndarray:
-        """Change of the walls' matrices (w, 3k, 3k) along d; the same at every step of a run."""
-        by_lam, by_mu = self._wall_blocks()
-        kept = self._wall_changes.get(id(d))
-        if kept is None or kept[0] is not d:
-            c = (slice(None), None, None, None, None)
-            change = dl[c] * by_lam + dm[c] * by_mu
-            w, k = change.shape[:2]
-            flat = np.ascontiguousarray(change.transpose(0, 1, 3, 2, 4)).reshape(w, 3 * k, 3 * k)
-            self._wall_changes[id(d)] = kept = (d, flat)
-        return kept[1]
-
-    def _wall_blocks(self):
-        s = self.system
-        if self._wall_moduli is not s.lam:  # a new material makes new arrays
-            self._wall_moduli = s.lam
-            self._wall_changes = {}
-            walls = s.boundary.walls
-            assert walls is not None
-            self._wall_derivatives = walls.block_derivatives(s.lam, s.mu)
-        return self._wall_derivatives
+        self._walls.add_adjoint(w.numpy(), t, y, dual, static=static)
 
     def _still(self, velocity: wp.array) -> State:
         return State(self._zero, velocity, self._zero)
