@@ -146,6 +146,28 @@ def test_run_equals_simulate_pauses_and_goes_on_in_another_process(runner):
     assert {"assembly_ms", "solve_ms", "step_ms", "kinetic", "elastic", "weight"} <= set(numbers)
 
 
+def test_a_material_law_is_simulated_too(runner):
+    """A live run of a scene with a law is that of `simulate`, and can be pulled."""
+    heavy = block(law="neo-hookean", gravity=[0.0, -60.0, 0.0])
+    session, simulation = runner(heavy)
+    desk = runner.desk
+    desk.post(lambda: simulation.set_tolerance(None))
+    for _ in range(4):
+        desk.post(simulation.step)
+    assert soon(lambda: len(session.history) == 4, 60.0), simulation.failures
+    run = pl.simulate(heavy, 4)
+    other = pl.simulate(block(gravity=[0.0, -60.0, 0.0]), 4)
+    found = session.history[3].u
+    np.testing.assert_allclose(found, run.displacements[4], atol=1e-5 * np.abs(found).max())
+    assert np.abs(found - other.displacements[4]).max() > 1e-3 * np.abs(found).max()
+    before = float(session.history[3].u[:, 2].max())
+    desk.post(lambda: simulation.pull(session.tip(), np.array([1.0, 0.0, 2.0]), 1.0))
+    for _ in range(3):
+        desk.post(simulation.step)
+    assert soon(lambda: len(session.history) == 7)
+    assert session.history[6].u[:, 2].max() > before + 0.01
+
+
 def test_play_pause_edit_while_running_pull_and_reset(runner):
     session, simulation = runner(block(gravity=[0.0, 0.0, 0.0]))
     desk = runner.desk

@@ -36,31 +36,33 @@ class Preset:
 
 PRESETS = {
     "Gelatin, 5 %": Preset(
-        4.0e3, (2.0e3, 1.0e4), 0.49, 1010.0, 0.2, 0.002,
-        "Hall, Bilgen, Insana and Krouskop, Phantom materials for elastography, IEEE Transactions "
-        "on Ultrasonics, Ferroelectrics and Frequency Control 44 (1997): gelatin gels of a few "
-        "percent have 2 to 10 kPa.",
+        4.3e3, (3.7e3, 5.0e3), 0.49, 1010.0, 0.2, 0.002,
+        "Bonavia, arXiv 2512.20502 (2025): one part of gelatin powder in 20 of water has an "
+        "instantaneous stiffness of 4.34 ± 0.64 kPa in compression (one in two: 277 kPa).",
     ),
     "Silicone 00-30": Preset(
         6.9e4, (6.0e4, 1.2e5), 0.49, 1070.0, 0.2, 0.003,
         "Smooth-On, Ecoflex 00-30 technical bulletin: stress at 100 % strain 10 psi (69 kPa), "
-        "specific gravity 1.07.",
+        "specific gravity 1.07. It softens after the first stretch and relaxes: Case, White and "
+        "Kramer, Soft elastomer characterization, Soft Robotics 2 (2015).",
     ),
     "Foam, soft polyurethane": Preset(
-        4.0e4, (2.0e4, 1.5e5), 0.3, 30.0, 0.5, 0.01,
-        "Gibson and Ashby, Cellular Solids (1997), chapter 5: open-cell flexible polyurethane, "
-        "relative density 0.025 to 0.03, about 10 to 100 kPa, Poisson's ratio near 1/3.",
+        2.8e4, (1.0e4, 1.0e5), 0.3, 30.0, 0.5, 0.01,
+        "Gibson and Ashby, Cellular Solids (1997), chapter 5: an open-cell foam has E = E_s "
+        "(density / density_s)^2, flexible polyurethane E_s = 45 MPa and 1200 kg/m^3, so 28 kPa at "
+        "30 kg/m^3, and Poisson's ratio near 1/3 while strains are small (0.5 to -0.05 on the way "
+        "to 66 % compression: Int. J. Engineering Science 46 (2008), ijengsci.2007.09.002).",
     ),
     "Muscle, relaxed": Preset(
-        1.2e4, (7.0e3, 3.0e4), 0.49, 1060.0, 0.3, 0.005,
-        "Gennisson et al., Transient elastography in anisotropic medium, J. Acoust. Soc. Am. 114 "
-        "(2003) and shear wave studies after it: shear moduli of 3 to 5 kPa across and along "
-        "relaxed fibres, E about 3 mu; density 1060 from Mendez and Keys (1960).",
+        1.2e4, (5.8e3, 1.73e4), 0.49, 1060.0, 0.3, 0.005,
+        "3D rotational shear wave imaging of a relaxed vastus lateralis (PMC8754054, 2022): shear "
+        "moduli of 1.93 kPa across and 5.77 kPa along the fibres; here isotropic with their mean, "
+        "E = 3 mu. Density 1060: Mendez and Keys (1960).",
     ),
     "Rubber, soft natural": Preset(
-        1.0e6, (7.0e5, 4.0e6), 0.49, 930.0, 0.1, 0.0005,
-        "Treloar, The Physics of Rubber Elasticity (1975): unfilled vulcanised natural rubber, "
-        "shear modulus about 0.4 MPa, density 930.",
+        1.5e6, (1.0e6, 4.0e6), 0.49, 950.0, 0.1, 0.0005,
+        "MatWeb, Natural Rubber, Vulcanized: shear modulus 0.5 MPa, so E = 1.5 MPa, which is also "
+        "the stress at 100 % strain; density 950 uncompounded.",
     ),
 }  # fmt: skip
 """By the name that the Material panel shows."""

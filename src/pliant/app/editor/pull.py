@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pliant.dynamics.law_system import LawSystem
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import System
 
@@ -51,12 +52,25 @@ def grip(scene: Scene, mass: float, point: int, strength: float = 1.0) -> Grip:
     return Grip(weights, float(stiffness))
 
 
-class PulledSystem(System):
-    """A system with one more force, which changes from step to step."""
+class _Pulled:
+    """One more force, which changes from step to step: pull (nodes, 3) [N], or None."""
 
     pull: np.ndarray | None = None
 
     def external_force(self, t: float) -> np.ndarray:
         """Gravity, loads, wall data and the pull, (nodes, 3)."""
-        force = super().external_force(t)
+        force = super().external_force(t)  # type: ignore[misc]
         return force if self.pull is None else force + self.pull
+
+
+class PulledSystem(_Pulled, System):
+    """A system that the mouse pulls."""
+
+
+class PulledLawSystem(_Pulled, LawSystem):
+    """The same for a body that follows a material law."""
+
+
+def pulled_system(scene: Scene) -> PulledSystem | PulledLawSystem:
+    """The one that suits a scene."""
+    return PulledSystem(scene) if scene.law is None else PulledLawSystem(scene)

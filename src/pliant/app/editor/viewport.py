@@ -11,7 +11,8 @@ from pliant.app.editor.section import Section, cell_edges, facets_behind, sectio
 from pliant.app.editor.session import Session, held_points
 from pliant.app.editor.worker import three
 from pliant.dynamics.obstacles import Obstacle, Plane
-from pliant.fem.stress import StressField, to_nodes
+from pliant.dynamics.scene_stress import SceneStress
+from pliant.fem.stress import to_nodes
 
 BODY = (228, 148, 92)
 FULL_CELL, CUT_CELL = (96, 125, 150), (214, 90, 50)
@@ -53,6 +54,7 @@ class Viewport:
         self._slice: Any = None
         self._section: Section | None = None
         self._section_of: Any = None
+        self._stress: SceneStress | None = None
         self._others: list[Any] = []
         self._drawn_wire = 0.0
         self.on_surface_made: Any = lambda handle: None
@@ -77,7 +79,6 @@ class Viewport:
         self._section = self._section_of = None
         self._u = None
         body = self._session.body
-        self._stress = StressField(body, model=self._session.scene.model)
         self._edges, self._of_cut = cell_edges(body)
         self._place_ground()
         self._make_surface()
@@ -86,6 +87,7 @@ class Viewport:
 
     def new_scene(self) -> None:
         """Draw what is held and what stands around again."""
+        self._stress = None
         self._draw_obstacles()
         self._held_mask = held_points(self._session.scene)
         self._draw_held()
@@ -216,8 +218,8 @@ class Viewport:
         u = np.zeros_like(body.nodes) if u is None else u
         if self.look.colour == "displacement":
             return np.linalg.norm(u, axis=1)
-        lam, mu = scene.material.lame(len(body.cells))
-        return to_nodes(body, self._stress.at(u, lam, mu).von_mises)
+        self._stress = self._stress or SceneStress(scene)
+        return to_nodes(body, self._stress.at(u).von_mises)
 
     def _cut(self) -> tuple[int, float] | None:
         """Axis and place [m] of the slice."""

@@ -9,6 +9,7 @@ import numpy as np
 from pliant.app.render.pixels import linear
 from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
+from pliant.dynamics.scene_stress import SceneStress
 from pliant.fem.stress import StressField, to_nodes
 
 KINDS = ("displacement", "strain", "stress", "observation")
@@ -81,7 +82,8 @@ class Colouring:
         if kind not in KINDS:
             raise BadInput(f"The colour must be one of {', '.join(KINDS)}, not '{kind}'.")
         self.scene, self.kind = scene, kind
-        self._stress: StressField | None = None
+        self._stress: SceneStress | None = None
+        self._strain: StressField | None = None
 
     def at_nodes(self, u: np.ndarray, observed: np.ndarray | None = None) -> np.ndarray:
         """Values (nodes,) for a displacement u (nodes, dim) [m].
@@ -94,14 +96,13 @@ class Colouring:
             return np.linalg.norm(u, axis=1)
         if self.kind == "observation":
             return self.distances(body.nodes + u, observed)
-        if self._stress is None:
-            self._stress = StressField(body, model=self.scene.model)
-        count = len(body.cells)
         if self.kind == "stress":
-            lam, mu = self.scene.material.lame(count)
-        else:  # with these moduli the stress after von Mises is the strain as above
-            lam, mu = np.zeros(count), np.full(count, 1.0 / 3.0)
-        return to_nodes(body, self._stress.at(u, lam, mu).von_mises)
+            self._stress = self._stress or SceneStress(self.scene)
+            return to_nodes(body, self._stress.at(u).von_mises)
+        self._strain = self._strain or StressField(body, model=self.scene.model)
+        count = len(body.cells)  # with these moduli the stress after von Mises is the strain above
+        lam, mu = np.zeros(count), np.full(count, 1.0 / 3.0)
+        return to_nodes(body, self._strain.at(u, lam, mu).von_mises)
 
     def at_points(
         self, carrier: Any, u: np.ndarray, observed: np.ndarray | None = None

@@ -6,9 +6,11 @@ import numpy as np
 
 from pliant.app.editor.context import Context
 from pliant.app.editor.presets import PRESETS
+from pliant.fem.laws import LAWS
 from pliant.fem.material import Material
 
 OWN = "the scene's own"
+LINEAR = "linear elastic"
 
 
 class MaterialPanel:
@@ -28,6 +30,12 @@ class MaterialPanel:
             hint="Stress per strain when pulled: jelly 1e3, rubber 1e6.",
         )  # fmt: skip
         self.factor = gui.add_button_group("", ("÷ 2", "÷ 1.2", "× 1.2", "× 2"))
+        self._laws = (LINEAR, *(name for name, law in LAWS.items() if law.starts is not None))
+        self.law = gui.add_dropdown(
+            "Law", self._laws, initial_value=LINEAR,
+            hint="Linear: stress grows with strain; the others stiffen or soften when stretched "
+            "far, and take the modulus and ratio above for small strains.",
+        )  # fmt: skip
         self.ratio = gui.add_slider(
             "Poisson's ratio", 0.0, 0.49, 0.005, 0.3,
             hint="How much it thins when pulled; 0.5 keeps its volume.",
@@ -62,6 +70,7 @@ class MaterialPanel:
         for key, handle in self._by_key.items():
             context.on_change(handle, lambda value, key=key: self._set(**{key: float(value)}))
         context.on_change(self.preset, self._take_preset)
+        context.on_change(self.law, self._set_law)
         self.factor.on_click(lambda event: context.desk.post(lambda: self._scale(event)))
 
     def refresh(self) -> None:
@@ -72,7 +81,8 @@ class MaterialPanel:
             value = getattr(material, key)
             handle.disabled = np.ndim(value) > 0
             handle.value = float(np.mean(value))
-        self._explain(material, uniform)
+        own_law = self._show_law()
+        self._explain(material, uniform, own_law)
         own = next((n for n, p in PRESETS.items() if self._matches(p.table(), material)), OWN)
         self.preset.value = own
         if own in PRESETS:
@@ -88,12 +98,33 @@ class MaterialPanel:
         values = [(getattr(material, k), v) for k, v in table.items()]
         return all(np.ndim(a) == 0 and math.isclose(float(a), v) for a, v in values)
 
-    def _explain(self, material: Material, uniform: bool) -> None:
+    def _show_law(self) -> str:
+        """Select the scene's law; returns a sentence if it has parameters of its own."""
+        law = self.context.session.description.get("law")
+        name = law["name"] if isinstance(law, dict) else law
+        shown = LINEAR if name is None else name if isinstance(law, str) else f"{name}, {OWN}"
+        options = self._laws if shown in self._laws else (*self._laws, shown)
+        if self.law.options != options:
+            self.law.options = options
+        self.law.value = shown
+        if not isinstance(law, dict):
+            return ""
+        for key in ("youngs_modulus", "poisson_ratio"):
+            self._by_key[key].disabled = True
+        numbers = ", ".join(f"{k} = {v:g}" for k, v in law.items() if isinstance(v, float))
+        return f"The scene's law has its own numbers ({numbers}): modulus and ratio do nothing.\n\n"
+
+    def _set_law(self, name: str) -> None:
+        if not name.endswith(OWN):
+            self.context.session.change(law=None if name == LINEAR else name)
+
+    def _explain(self, material: Material, uniform: bool, own_law: str) -> None:
         lam, mu = (float(np.mean(x)) for x in material.lame(len(self.context.session.body.cells)))
         rho = float(np.mean(material.density))
         varies = "" if uniform else "Values differ from cell to cell; means are shown.\n\n"
         self.meaning.content = (
-            f"{varies}shear modulus {_si(mu)}Pa, bulk modulus {_si(lam + 2 * mu / 3)}Pa  \n"
+            f"{own_law}{varies}shear modulus {_si(mu)}Pa, "
+            f"bulk modulus {_si(lam + 2 * mu / 3)}Pa  \n"
             f"waves travel at {math.sqrt((lam + 2 * mu) / rho):.3g} m/s (pressure), "
             f"{math.sqrt(mu / rho):.3g} m/s (shear)"
         )
