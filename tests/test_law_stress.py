@@ -55,14 +55,20 @@ def test_a_turn_has_no_stress():
     assert found.at(body.nodes @ turn(2.0).T - body.nodes).von_mises.max() < 1e-9 * E
 
 
-def test_pictures_show_the_law(tmp_path):
-    """Uniaxial stress of a neo-Hookean bar differs from the corotated E (l - 1)."""
+def test_pictures_and_exports_show_the_law(tmp_path):
+    """Stretched to twice its length, sides held: s_x - s_y = 3 mu / 2 of a neo-Hookean body."""
+    import meshio
+
+    from pliant.app.formats.sequence import write_vtu_sequence
     from pliant.app.render.colouring import Colouring
+    from pliant.dynamics.trajectory import Trajectory
 
     body = body_of("grid")
     u = body.nodes * [1.0, 0.0, 0.0]
     scene = pl.Scene(body, material=pl.Material(E, NU), law="neo-hookean")
-    lam, mu = scene.material.lame(1)
-    s = (mu * np.array([3.0, 0.0]) + lam * np.log(2.0)) / 2.0
-    found = Colouring(scene, "stress").at_nodes(u)
-    np.testing.assert_allclose(found, float((s[0] - s[1]).item()), rtol=1e-9)
+    expected = 1.5 * E / (2.0 * (1.0 + NU))
+    np.testing.assert_allclose(Colouring(scene, "stress").at_nodes(u), expected, rtol=1e-9)
+    run = Trajectory(scene, np.zeros(1), u[None], 0.0 * u[None], 0.0 * u, np.zeros(0, int))
+    write_vtu_sequence(tmp_path, run)
+    written = meshio.read(tmp_path / "frame_000000.vtu").cell_data["von_mises"][0]
+    np.testing.assert_allclose(written, expected, rtol=1e-9)

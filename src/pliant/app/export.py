@@ -17,10 +17,18 @@ _CORNERS = {
 """VTK goes round each face, Pliant counts x fastest."""
 
 
-def write_frame(path: str | Path, body: Body, u: np.ndarray, v: np.ndarray | None = None) -> None:
+def write_frame(
+    path: str | Path,
+    body: Body,
+    u: np.ndarray,
+    v: np.ndarray | None = None,
+    *,
+    stress: np.ndarray | None = None,
+) -> None:
     """One frame as VTU: rest positions moved by u (nodes, dim), with displacement, velocity, fill.
 
-    The points are the deformed ones; subtract `displacement` to get the rest shape.
+    stress: after von Mises, (cells,) [Pa], as `von_mises`. The points are the deformed ones;
+    subtract `displacement` to get the rest shape.
     """
     import meshio
 
@@ -28,8 +36,11 @@ def write_frame(path: str | Path, body: Body, u: np.ndarray, v: np.ndarray | Non
     points: dict[str, Any] = {"displacement": three(u)}
     if v is not None:
         points["velocity"] = three(v)
+    values: dict[str, Any] = {"fill": [body.fill]}
+    if stress is not None:
+        values["von_mises"] = [stress]
     mesh = meshio.Mesh(
-        three(body.nodes + u), [(name, cells)], point_data=points, cell_data={"fill": [body.fill]}
+        three(body.nodes + u), [(name, cells)], point_data=points, cell_data=values
     )
     with whole_file(path) as temporary:
         # uncompressed: a compressed frame is half as long and takes ten times as long to write

@@ -39,6 +39,7 @@ from pliant.core.errors import BadInput, PliantError
 from pliant.core.files import whole_file, write_text
 from pliant.dynamics.law_system import make_system
 from pliant.dynamics.scene import Scene
+from pliant.dynamics.scene_stress import SceneStress
 from pliant.dynamics.simulate import PHASES, SimulationStopped, simulate
 from pliant.dynamics.system import System
 from pliant.dynamics.trajectory import Trajectory
@@ -392,13 +393,14 @@ def _keep(directory: RunDirectory, s: Snapshot, *, every: int, final: bool) -> N
 def export_frames(scene: Scene, directory: RunDirectory) -> None:
     """ParaView files of all saved steps that have none yet, the index, and the last surface."""
     steps = directory.saved_steps()
+    stress = SceneStress(scene)
     entries = []
     last = None
     for step in steps:
         last = directory.read_state(step)
         path = directory.frame_path(step)
         if not path.is_file():
-            write_frame(path, scene.body, last.u, last.v)
+            write_frame(path, scene.body, last.u, last.v, stress=stress.at(last.u).von_mises)
         entries.append((last.t, f"{TRAJECTORY}/{path.name}"))
     write_index(directory.path / INDEX, entries)
     if last is not None and scene.dim == 3:

@@ -75,9 +75,11 @@ def rest_scene(
     if folder is not None:
         from pliant.app.export import write_frame
         from pliant.app.picture import render, save_png
+        from pliant.dynamics.scene_stress import SceneStress
 
         folder.mkdir(parents=True, exist_ok=True)
-        write_frame(folder / "rest.vtu", built.body, u)
+        stress = SceneStress(built).at(u).von_mises
+        write_frame(folder / "rest.vtu", built.body, u, stress=stress)
         save_png(folder / "rest.png", render(built, built.body.nodes + u))
         lines.append(f"files in {folder}: rest.vtu, rest.png")
         result["out"] = str(folder)

@@ -7,6 +7,7 @@ from pliant.app.export import write_frame, write_index
 from pliant.app.formats.surface_motion import SurfaceMotion
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file, write_json
+from pliant.dynamics.scene_stress import SceneStress
 from pliant.dynamics.trajectory import Trajectory
 from pliant.geometry.mesh_files import save_mesh
 
@@ -47,9 +48,11 @@ def write_vtu_sequence(
     count = len(run.times)
     chosen = sorted({*range(0, count, every), count - 1})
     written, entries = [], []
+    stress = SceneStress(run.scene)
     for done, k in enumerate(chosen):
         path = folder / f"frame_{k:06d}.vtu"
-        write_frame(path, run.scene.body, run.displacements[k], run.velocities[k])
+        u, v = run.displacements[k], run.velocities[k]
+        write_frame(path, run.scene.body, u, v, stress=stress.at(u).von_mises)
         written.append(path)
         entries.append((float(run.times[k]), path.name))
         if progress is not None:

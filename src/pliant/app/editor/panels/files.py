@@ -14,11 +14,12 @@ from pliant.app.scene_files import build_scene, read_description
 from pliant.app.scenes import builtin_description, scene_names
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
+from pliant.dynamics.scene_stress import SceneStress
 
 NEEDS_FILE = ("bunny", "dragon")
 FORMATS = {
     "surface, PLY": ".ply", "surface, OBJ": ".obj", "surface, STL": ".stl",
-    "all frames, ParaView (zip)": ".zip",
+    "all frames, glTF (Blender, browsers)": ".glb", "all frames, ParaView (zip)": ".zip",
 }  # fmt: skip
 PICTURE = (960, 1280)
 """Rows and columns of a screenshot."""
@@ -87,6 +88,9 @@ class FilesPanel:
         if ending == ".zip":
             name = f"{stem}_frames.zip"
             self._write_all(inside(self.context.folder, name))
+        elif ending == ".glb":
+            name = f"{stem}.glb"
+            self._write_gltf(inside(self.context.folder, name))
         else:
             frame = self._shown()
             u = np.zeros_like(session.body.nodes) if frame is None else frame.u
@@ -101,13 +105,34 @@ class FilesPanel:
     def _shown(self) -> Any:
         return getattr(self, "shown_frame", lambda: None)()
 
+    def _write_gltf(self, path: Path) -> None:
+        """All frames as one animation."""
+        from pliant.app.formats.gltf import write_gltf
+        from pliant.app.formats.surface_motion import SurfaceMotion
+        from pliant.fem.render_mesh import RenderMesh
+
+        body, history = self.context.session.body, self.context.session.history
+        if body.dim != 3:
+            raise BadInput("A 2D body has no triangles to export: choose ParaView.")
+        self._require_frames()
+        frames = [history[i] for i in range(len(history))]
+        times = np.array([f.t for f in frames])
+        nodes = np.stack([body.nodes + f.u for f in frames])
+        mesh = RenderMesh(body.surface.points, body.surface.facets)
+        motion = SurfaceMotion(mesh, times, nodes, np.array([f.step for f in frames]))
+        write_gltf(path, motion, name=path.stem)
+
+    def _require_frames(self) -> None:
+        if len(self.context.session.history) == 0:
+            raise BadInput("There are no frames yet: press Play first.")
+
     def _write_all(self, path: Path) -> None:
         """VTU frames and their index in one archive."""
         import tempfile
 
         session = self.context.session
-        if len(session.history) == 0:
-            raise BadInput("There are no frames yet: press Play first.")
+        self._require_frames()
+        stress = SceneStress(session.scene)
         with whole_file(path) as temporary, zipfile.ZipFile(
             temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1
         ) as archive, tempfile.TemporaryDirectory() as folder:
@@ -115,7 +140,8 @@ class FilesPanel:
             for i in range(len(session.history)):
                 frame = session.history[i]
                 file = Path(folder) / f"frame_{frame.step:06d}.vtu"
-                write_frame(file, session.body, frame.u.astype(float))
+                u = frame.u.astype(float)
+                write_frame(file, session.body, u, stress=stress.at(u).von_mises)
                 archive.write(file, file.name)
                 file.unlink()
                 entries.append((frame.t, file.name))
