@@ -189,6 +189,7 @@ def test_check_gradients(scene, run):
     rows = result["unknowns"]
     for row in rows.values():
         assert row["adjoint"] == pytest.approx(row["tangent"], rel=1e-6)
+        assert row["complex_step"] == pytest.approx(row["tangent"], rel=1e-8)
         assert row["difference"] == pytest.approx(row["tangent"], rel=1e-3)
     # a body that falls under its weight shows only the ratio: E d/dE = - rho d/drho
     assert rows["density"]["tangent"] == pytest.approx(-rows["youngs_modulus"]["tangent"], rel=1e-5)

@@ -4,8 +4,8 @@ g(x; u, v, a, p) = 0 of dynamics.law_system gives A dx = -dg with A the exact ta
 the solution; it is symmetric, so the adjoint solves with the same matrix. The forces' own changes
 come from the kernels of the law: K(u') du', d f / d p, and their transposes.
 
-Contact enters with the tangent of the step's own matrix: exact for planes without friction; the
-turning of a curved obstacle's normal and the growth of friction with pressure are left out.
+Friction grows with the pressure at the step's end, which the symmetric matrix of a step leaves out:
+A - E then has to be solved with, E that growth, by repeated solves with A.
 """
 
 import numpy as np
@@ -20,8 +20,12 @@ from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
 from pliant.inverse.law_direction import LawDirection, follow_moduli
 from pliant.inverse.step_derivatives import StepDerivatives
-from pliant.linalg.blocks import add_scaled_rows, combine, keep_free
+from pliant.linalg.blocks import add_scaled_rows, combine, dot, keep_free
 from pliant.linalg.direct import DirectSolver
+
+MOST_CORRECTIONS = 60
+"""Solves for the growth of friction; each reduces the rest by friction times the share of a step in
+which a point travels its own slip speed."""
 
 DIRECT_NODES = 3_000
 """Bodies up to this size are factorised when the exact tangent is not positive definite."""
@@ -39,11 +43,32 @@ class LawStepDerivatives(StepDerivatives):
     def _linearise(self, before: State, after: State) -> StepProblem:
         s = self.system
         problem = StepProblem(s, before, s.scene.integrator)
+        self._ends = (before, after)
         problem.assemble(s.unknown(before, after), project=False)
         s.preconditioner.update(s.matrix)
         return problem
 
     def _solve(self, b: wp.array, x: wp.array, what: str, tolerance: float | None = None) -> None:
+        self._solve_symmetric(b, x, what, tolerance)
+        contact = self.system.contact
+        if contact is None or contact.law.friction == 0.0:
+            return
+        goal = (tolerance or self.tolerance) * float(np.sqrt(dot(b, b)))
+        counted, correction = zeros(len(b), wp.vec3d), zeros(len(b), wp.vec3d)
+        for _ in range(MOST_CORRECTIONS):
+            grown = self._friction_growth(x, transposed=what == "adjoint")
+            rest = self._mix((1.0, -1.0), (grown, counted))
+            if float(np.sqrt(dot(rest, rest))) <= goal:
+                return
+            correction.zero_()
+            self._solve_symmetric(rest, correction, what, tolerance)
+            combine(x, (1.0, x), (1.0, correction))
+            counted = grown
+        raise SolverFailure(
+            f"The {what} solve failed: friction dominates the step, use a smaller time step."
+        )
+
+    def _solve_symmetric(self, b, x, what: str, tolerance: float | None) -> None:
         try:
             super()._solve(b, x, what, tolerance)
         except SolverFailure:
@@ -53,6 +78,42 @@ class LawStepDerivatives(StepDerivatives):
             solution = DirectSolver(self.system.matrix).solve(b, x)
             if not np.isfinite(solution.residual):
                 raise
+
+    def _friction_growth(self, x: wp.array, *, transposed: bool) -> wp.array:
+        """E x: change of the contact force by the place where the pressure is taken, u' = c x."""
+        contact, (before, after) = self.system.contact, self._ends
+        assert contact is not None
+        scheme, n = self.system.scene.integrator, self.system.node_count
+        c = scheme.next_u[0]
+        f_new, f_old = scheme.force
+        at = (before.u, before.v, after.u, after.u, after.v)
+        if transposed:
+            out = tuple(zeros(n, wp.vec3d) for _ in range(5))
+            add_contact_adjoint(
+                contact, at, x, f_new=f_new, f_old=f_old, implicit=c != 0.0, out=out
+            )
+            grown = self._mix((c,), (out[2],))
+        else:
+            grown = zeros(n, wp.vec3d)
+            still = self._zero
+            count = len(contact.obstacles)
+            add_contact_tangent(
+                contact, at, (still, still, self._mix((c,), (x,)), still, still), f_new=f_new,
+                f_old=f_old, implicit=c != 0.0, normal=np.zeros((count, 3)),
+                offset=np.zeros(count), stiffness=0.0, out=grown,
+            )  # fmt: skip
+        keep_free(grown, self.system.matrix.free)
+        return grown
+
+    def _solve_batch(self, sides, starts, tolerance: float) -> None:
+        contact = self.system.contact
+        try:
+            if contact is not None and contact.law.friction > 0.0:
+                raise SolverFailure("friction has to be corrected for one by one")
+            super()._solve_batch(sides, starts, tolerance)
+        except SolverFailure:  # one by one, factorised where that is needed and possible
+            for b, x in zip(sides, starts, strict=True):
+                self._solve(b, x, "tangent", tolerance)
 
     def _law_change(self, d: Direction) -> np.ndarray | None:
         """Change of the law's parameters, (cells, parameters)."""

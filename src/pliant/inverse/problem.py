@@ -190,8 +190,9 @@ class Problem:
         *,
         derivatives: bool = True,
         horizon: int | None = None,
+        runner: Callable[..., None] = run_with_tangents,
     ) -> Evaluation:
-        """Simulate at q up to step `horizon` and collect the misfit."""
+        """Simulate at q up to step `horizon` and collect the misfit; runner: whose tangents."""
         steps = self.last_step if horizon is None else min(horizon, self.last_step)
         self.system.update(self.unknowns.apply(self.scene, q))
         directions = self.unknowns.directions(self.system, q) if derivatives else []
@@ -213,7 +214,7 @@ class Problem:
             if self._progress is not None:
                 self._progress(step, steps)
 
-        run_with_tangents(
+        runner(
             self.system, steps, directions, on_frame, tolerance=self._tangent_tolerance,
             clock=self.clock,
         )  # fmt: skip

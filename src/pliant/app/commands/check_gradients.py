@@ -1,4 +1,4 @@
-"""`pliant check-gradients`: three ways to the same derivative."""
+"""`pliant check-gradients`: four ways to the same derivative."""
 
 from typing import Annotated, Any
 
@@ -22,6 +22,12 @@ from pliant.core.errors import BadInput
 
 AGREEMENT = 1e-6
 """Adjoint against tangent: both are exact derivatives of one program; only solves are rounded."""
+
+COMPLEX_AGREEMENT = 1e-6
+"""Complex step against tangent: one is formulas of derivatives, the other has none."""
+
+TANGENT_TOLERANCE = 1e-10
+"""Of the tangents' solves here: they must not blur the comparison."""
 
 DIFFERENCE_AGREEMENT = 1e-3
 """Against central differences, which rays that slip off the silhouette disturb."""
@@ -49,7 +55,11 @@ def check_scene(
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
 ) -> None:
-    """Compare adjoint, tangent and central difference of SCENE's cost, per unknown."""
+    """Compare adjoint, tangent, complex step and central difference of SCENE's cost, per unknown.
+
+    The complex step is a NumPy copy of every time step in complex arithmetic; the cameras' part is
+    shared with the tangent.
+    """
     from pliant.app.films import Film, simulated
     from pliant.app.fit_values import parse_unknowns
     from pliant.app.scene_files import build_scene
@@ -63,43 +73,62 @@ def check_scene(
     built = build_scene(description, name=scene)
     starts = parse_unknowns(unknown or [], built, away=True)
     seen = film.take(simulated(built, steps, scene))
-    rows = compare_gradients(built, seen, starts, cost)
-    result: dict[str, Any] = {"unknowns": rows, "steps": steps}
+    rows, reason = compare_gradients(built, seen, starts, cost)
+    result: dict[str, Any] = {"unknowns": rows, "steps": steps, "no_complex_step": reason}
     result["agree"] = all(row["agree"] for row in rows.values())
-    head = f"{'unknown':<20}{'adjoint':>16}{'tangent':>16}{'difference':>16}{'a-t':>10}{'t-d':>10}"
-    lines = [head]
+    lines = [
+        f"{'unknown':<20}{'adjoint':>16}{'tangent':>16}{'complex step':>16}{'difference':>16}"
+        f"{'a-t':>10}{'t-c':>10}{'t-d':>10}"
+    ]
     for label, row in rows.items():
+        third, apart = f"{'-':>16}", f"{'-':>10}"
+        if row["complex_step"] is not None:
+            third, apart = f"{row['complex_step']:>16.8g}", f"{row['tangent_complex']:>10.1e}"
         lines.append(
-            f"{label:<20}{row['adjoint']:>16.8g}{row['tangent']:>16.8g}{row['difference']:>16.8g}"
-            f"{row['adjoint_tangent']:>10.1e}{row['tangent_difference']:>10.1e}"
-            + ("" if row["agree"] else "  differs")
+            f"{label:<20}{row['adjoint']:>16.8g}{row['tangent']:>16.8g}{third}"
+            f"{row['difference']:>16.8g}{row['adjoint_tangent']:>10.1e}{apart}"
+            f"{row['tangent_difference']:>10.1e}" + ("" if row["agree"] else "  differs")
         )
+    if reason:
+        lines.append(f"No complex step: {reason}")
     answer(result, lines, as_json=as_json)
     if not result["agree"]:
         wrong = ", ".join(label for label, row in rows.items() if not row["agree"])
         raise RunFailed(f"The derivatives of {wrong} do not agree: do not trust a fit of them.")
 
 
-def compare_gradients(scene, seen, starts: dict[str, Any], cost: str) -> dict[str, dict[str, Any]]:
-    """Derivatives of the cost by each free coordinate (log of a modulus, say), three ways."""
+def compare_gradients(
+    scene, seen, starts: dict[str, Any], cost: str
+) -> tuple[dict[str, dict[str, Any]], str]:
+    """Derivatives of the cost by each free coordinate (log of a modulus, say), four ways.
+
+    Also the reason why there is no complex step, empty where there is one.
+    """
     from pliant.app.progress import progress
+    from pliant.inverse.complex_motion import NotComplex, complex_runner
     from pliant.inverse.losses import Loss
     from pliant.inverse.problem import Problem
     from pliant.inverse.unknowns import UnknownSet, make_unknown
 
     members = tuple(make_unknown(n, v, scene) for n, v in starts.items())
     unknowns = UnknownSet(members)
-    problem = Problem(scene, seen, unknowns, cost=cost)
+    problem = Problem(scene, seen, unknowns, cost=cost, tangent_tolerance=TANGENT_TOLERANCE)
     q = unknowns.start()
     loss = Loss(scene.body.spacing, "squares")
-    evaluations = 2 + 2 * len(STEP_SIZES) * len(q)
+    evaluations = 3 + 2 * len(STEP_SIZES) * len(q)
     with progress("checking gradients", evaluations) as shown:
         centre = problem.evaluate(q, loss)
         shown.reach(1)
         adjoint = problem.gradient(q, loss)[1]
         shown.reach(2)
+        third, reason = None, ""
+        try:
+            third = problem.evaluate(q, loss, runner=complex_runner(unknowns, q)).model[1]
+        except NotComplex as why:
+            reason = str(why)
+        shown.reach(3)
         differences = np.empty((len(STEP_SIZES), len(q)))
-        done = 2
+        done = 3
         for j, h in enumerate(STEP_SIZES):
             for i in range(len(q)):
                 ends = []
@@ -118,13 +147,20 @@ def compare_gradients(scene, seen, starts: dict[str, Any], cost: str) -> dict[st
         best = int(np.argmin(np.abs(differences[:, i] - tangent[i])))
         off = abs(adjoint[i] - tangent[i]) / scale
         far = abs(differences[best, i] - tangent[i]) / scale
+        apart = None if third is None else float(abs(third[i] - tangent[i]) / scale)
         rows[label] = {
             "adjoint": float(adjoint[i]),
             "tangent": float(tangent[i]),
+            "complex_step": None if third is None else float(third[i]),
             "difference": float(differences[best, i]),
             "step": STEP_SIZES[best],
             "adjoint_tangent": float(off),
+            "tangent_complex": apart,
             "tangent_difference": float(far),
-            "agree": bool(off < AGREEMENT and far < DIFFERENCE_AGREEMENT),
+            "agree": bool(
+                off < AGREEMENT
+                and far < DIFFERENCE_AGREEMENT
+                and (apart or 0.0) < COMPLEX_AGREEMENT
+            ),
         }
-    return rows
+    return rows, reason

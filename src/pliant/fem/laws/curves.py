@@ -45,7 +45,8 @@ def _free(condition, *guesses: float) -> float:
     with np.errstate(all="ignore"):  # a law may end at a wall
         for guess in (g for g in guesses if np.isfinite(condition(g))):
             for reach in (1.05, 1.2, 1.5, 2.0, 3.0, 5.0):
-                low, high = (_within(condition, end, guess) for end in (guess / reach, guess * reach))
+                ends = (guess / reach, guess * reach)
+                low, high = (_within(condition, end, guess) for end in ends)
                 if condition(low) * condition(high) <= 0.0:
                     root: Any = brentq(condition, low, high, xtol=1e-15, rtol=np.float64(1e-14))
                     return float(root)

@@ -2,8 +2,8 @@
 
 psi = mu (J^(-2/3) I1 - 3) + lambda/2 ln^2(1 - sqrt(4 (J - 1)^2)),  sqrt(4 (J - 1)^2) = 2 |J - 1|.
 
-mu, lambda [Pa]. The second term is 2 lambda (J - 1)^2 at small strain and a wall at J = 1/2 and 3/2:
-shear modulus 2 mu, bulk modulus 4 lambda.
+mu, lambda [Pa]. The second term is 2 lambda (J - 1)^2 at small strain and a wall at J = 1/2 and at
+3/2: shear modulus 2 mu, bulk modulus 4 lambda.
 
 Why the root. The seed says that the term pushes back harder than (J - 1)^2 wherever J leaves 1, and
 that a box of volume 0.64 pressed by 65 % keeps 0.63 against the 0.61 of stable neo-Hookean. As
