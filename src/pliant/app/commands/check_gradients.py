@@ -26,7 +26,7 @@ AGREEMENT = 1e-6
 COMPLEX_AGREEMENT = 1e-6
 """Complex step against tangent: one is formulas of derivatives, the other has none."""
 
-TANGENT_TOLERANCE = 1e-10
+TANGENT_TOLERANCE = 1e-11
 """Of the tangents' solves here: they must not blur the comparison."""
 
 DIFFERENCE_AGREEMENT = 1e-3
