@@ -1,11 +1,15 @@
 """Tangent and adjoint of a whole simulation: against each other and by Taylor's theorem."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import warp as wp
 
 import pliant as pl
-from pliant.core.launch import to_device, zeros
+from pliant.core.launch import launch, to_device, zeros
+from pliant.dynamics.contact import Contact, ObstacleData, touch
+from pliant.dynamics.contact_derivatives import turn
 from pliant.dynamics.system import State, System
 from pliant.inverse.sensitivity import run, run_adjoint, run_with_tangents
 from pliant.inverse.unknowns import UnknownSet, make_unknown
@@ -198,3 +202,57 @@ def test_gradient_through_free_fall_is_exact():
 
 def test_qr_frame():
     check(held(BRICK, integrator=pl.Newmark1(0.03, 0.6), model="corotated-qr"), MATERIAL)
+
+
+@pytest.mark.parametrize("scheme", [pl.Newmark1(0.03, 0.6), pl.HHT(0.03)], ids=lambda s: s.name)
+def test_falling_on_a_ball(scheme):
+    """An obstacle of sampled distance: its normal turns with the point that touches it."""
+    low = float(RING.nodes[:, 1].min())
+    ball = pl.Obstacle(pl.shapes.sphere(radius=0.6, center=(0.05, low - 0.57, 0.03)), spacing=0.15)
+    scene = replace(falling(integrator=scheme), obstacles=(ball,))
+    check(scene, {"youngs_modulus": 500.0, "density": 1.0, "contact_stiffness": 300.0,
+                  "gravity": (1.0, -9.0, 2.0)})  # fmt: skip
+
+
+def test_slope_of_sampled_distances():
+    """Between the faces of the samples' cells the derivatives are those of differences."""
+    body = pl.GridBody(pl.shapes.box(center=(0, 0, 0), size=(0.4, 0.4, 0.4)), 0.1)
+    ball = pl.Obstacle(pl.shapes.sphere(radius=0.6), spacing=0.2)
+    data = Contact(body, (ball,), pl.ContactLaw(stiffness=1.0)).obstacles[0]
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1.4, 1.4, (300, 3))  # the samples end at about 0.9
+    d, n, slope, turning = touched(data, x)
+    e = 1e-7
+    for axis in range(3):
+        step = e * np.eye(3)[axis]
+        later, earlier = touched(data, x + step), touched(data, x - step)
+        by_d = (later[0] - earlier[0]) / (2 * e)
+        by_n = (later[1] - earlier[1]) / (2 * e)
+        assert slope[:, axis] == pytest.approx(by_d, abs=1e-6)
+        assert turning[:, :, axis] == pytest.approx(by_n, abs=1e-5)
+
+
+@wp.kernel
+def _touched(
+    first: wp.int32,
+    o: ObstacleData,
+    x: wp.array(dtype=wp.vec3d),
+    d: wp.array(dtype=wp.float64),
+    n: wp.array(dtype=wp.vec3d),
+    slope: wp.array(dtype=wp.vec3d),
+    turning: wp.array(dtype=wp.mat33d),
+):
+    i = first + wp.tid()
+    t = touch(o, x[i])
+    by = turn(o, x[i])
+    d[i] = t.d
+    n[i] = t.n
+    slope[i] = by.slope
+    turning[i] = by.turning
+
+
+def touched(data, x):
+    kinds = (wp.float64, wp.vec3d, wp.vec3d, wp.mat33d)
+    out = [zeros(len(x), kind) for kind in kinds]
+    launch(_touched, len(x), [data, to_device(x, wp.vec3d), *out])
+    return [a.numpy() for a in out]

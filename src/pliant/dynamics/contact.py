@@ -111,18 +111,26 @@ def pressure_curvature(p: PointData, d: wp.float64) -> wp.float64:
 
 
 @wp.func
-def _sampled(o: ObstacleData, x: wp.vec3d) -> wp.float64:
+def clamped_cell(o: ObstacleData, t: wp.vec3d) -> wp.vec3i:
+    """The cell of the samples that holds t (in cells, within the samples)."""
+    i = wp.vec3i()
+    for axis in range(3):
+        i[axis] = wp.clamp(int(wp.floor(t[axis])), 0, wp.max(o.values.shape[axis] - 2, 0))
+    return i
+
+
+@wp.func
+def sampled_distance(o: ObstacleData, x: wp.vec3d) -> wp.float64:
     """Trilinear distance; beyond the samples the border value plus the way to the border."""
     one = wp.float64(1.0)
     t = (x - o.origin) / o.spacing
     outside = wp.float64(0.0)
-    i = wp.vec3i()
     for axis in range(3):
         last = wp.float64(o.values.shape[axis] - 1)
         clamped = wp.clamp(t[axis], wp.float64(0.0), last)
         outside += (t[axis] - clamped) * (t[axis] - clamped)
         t[axis] = clamped
-        i[axis] = wp.clamp(int(wp.floor(clamped)), 0, wp.max(o.values.shape[axis] - 2, 0))
+    i = clamped_cell(o, t)
     f = wp.vec3d(t[0] - wp.float64(i[0]), t[1] - wp.float64(i[1]), t[2] - wp.float64(i[2]))
     total = wp.float64(0.0)
     for c in range(8):
@@ -146,13 +154,13 @@ def touch(o: ObstacleData, x: wp.vec3d) -> Touch:
         t.n = o.normal
         t.d = wp.dot(o.normal, x) - o.offset
         return t
-    t.d = _sampled(o, x)
+    t.d = sampled_distance(o, x)
     h = wp.float64(0.5) * o.spacing
     g = wp.vec3d()
     for axis in range(3):
         e = wp.vec3d()
         e[axis] = h
-        g[axis] = _sampled(o, x + e) - _sampled(o, x - e)
+        g[axis] = sampled_distance(o, x + e) - sampled_distance(o, x - e)
     length = wp.length(g)
     t.n = g / wp.max(length, wp.float64(1.0e-12))
     return t

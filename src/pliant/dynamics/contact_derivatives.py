@@ -1,8 +1,13 @@
-"""Tangent and adjoint of the contact force of a step (see dynamics.contact), for planes.
+"""Tangent and adjoint of the contact force of a step (see dynamics.contact).
 
 With x~ the predicted and x' the found position of a point, q = n . (x' - x~), old velocity v and
 new velocity v', its force per area is f_new (s + s' q) n + f_old s_before n - (f_new + f_old) c T
 v', where T = I - n n^T and c = mu s / sqrt(|T v|^2 + slip^2).
+
+Distance and normal move with the point and, for a plane, with its own parameters. Of a sampled
+shape they are those that the force itself uses, d trilinear and n from differences of d over a
+cell, so the derivatives are exact for the discrete force; d has kinks at the faces of the samples'
+cells, where the derivative is that of one side.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -15,18 +20,91 @@ from dataclasses import dataclass
 import numpy as np
 import warp as wp
 
-from pliant.core.errors import BadInput
 from pliant.core.launch import launch, zeros
 from pliant.dynamics.contact import (
     Contact,
     ObstacleData,
     PointData,
     carried,
+    clamped_cell,
     pressure,
     pressure_curvature,
     pressure_slope,
+    sampled_distance,
     tangential,
+    touch,
 )
+
+
+@wp.struct
+class Turn:
+    """How distance and normal move with the point: dd = slope . dx, dn = turning dx."""
+
+    slope: wp.vec3d
+    turning: wp.mat33d
+
+
+@wp.func
+def sampled_slope(o: ObstacleData, x: wp.vec3d) -> wp.vec3d:
+    """Gradient of the sampled distance (see dynamics.contact.sampled_distance)."""
+    one = wp.float64(1.0)
+    t = (x - o.origin) / o.spacing
+    inside = wp.vec3d()
+    for axis in range(3):
+        inside[axis] = wp.clamp(t[axis], wp.float64(0.0), wp.float64(o.values.shape[axis] - 1))
+    i = clamped_cell(o, inside)
+    g = wp.vec3d()
+    for c in range(8):
+        j = wp.vec3i(i[0], i[1], i[2])
+        w = wp.vec3d(one, one, one)
+        for axis in range(3):
+            f = inside[axis] - wp.float64(i[axis])
+            own = one - f
+            sign = -one
+            if (c >> axis) & 1 == 1:
+                j[axis] = wp.min(j[axis] + 1, o.values.shape[axis] - 1)
+                own = f
+                sign = one
+            for other in range(3):
+                if other == axis:
+                    w[other] = w[other] * sign
+                else:
+                    w[other] = w[other] * own
+        g += o.values[j[0], j[1], j[2]] * w
+    away = t - inside
+    length = wp.length(away)
+    for axis in range(3):
+        if away[axis] != wp.float64(0.0):
+            g[axis] = wp.float64(0.0)  # the border's value does not change across the border
+    g = g / o.spacing
+    if length > wp.float64(0.0):
+        g += away / length
+    return g
+
+
+@wp.func
+def turn(o: ObstacleData, x: wp.vec3d) -> Turn:
+    """Derivatives of `touch` by the point."""
+    out = Turn()
+    if o.is_plane == 1:
+        out.slope = o.normal
+        return out
+    out.slope = sampled_slope(o, x)
+    h = wp.float64(0.5) * o.spacing
+    G = wp.vec3d()
+    M = wp.mat33d()
+    for axis in range(3):
+        e = wp.vec3d()
+        e[axis] = h
+        change = sampled_slope(o, x + e) - sampled_slope(o, x - e)
+        G[axis] = sampled_distance(o, x + e) - sampled_distance(o, x - e)
+        for other in range(3):
+            M[axis, other] = change[other]
+    length = wp.length(G)
+    if length > wp.float64(1.0e-12):
+        n = G / length
+        out.turning = (wp.identity(n=3, dtype=wp.float64) - wp.outer(n, n)) * M / length
+    return out
 
 
 @wp.kernel
@@ -47,17 +125,21 @@ def _tangent(
     f_new: wp.float64,
     f_old: wp.float64,
     implicit: wp.float64,
-    dn: wp.vec3d,
+    d_normal: wp.vec3d,
     d_offset: wp.float64,
     d_stiffness: wp.float64,
     force: wp.array(dtype=wp.vec3d),
 ):
+    """d_normal, d_offset: of a plane; nothing for other obstacles."""
     i = first + wp.tid()
-    n = o.normal
     ahead = p.positions[i] + carried(p, i, predicted)
     d_ahead = carried(p, i, d_predicted)
-    d = wp.dot(n, ahead) - o.offset
-    dd = wp.dot(n, d_ahead) + wp.dot(dn, ahead) - d_offset
+    t = touch(o, ahead)
+    by = turn(o, ahead)
+    n = t.n
+    d = t.d
+    dn = d_normal + by.turning * d_ahead
+    dd = wp.dot(by.slope, d_ahead) + wp.dot(d_normal, ahead) - d_offset
     s = pressure(p, d)
     slope = pressure_slope(p, d)
     rel = d_stiffness / p.stiffness
@@ -69,10 +151,13 @@ def _tangent(
     total = (f_new * (ds + d_slope * q + slope * dq)) * n + (f_new * (s + slope * q)) * dn
     if f_old != wp.float64(0.0):
         now = p.positions[i] + carried(p, i, u)
-        d = wp.dot(n, now) - o.offset
-        dd = wp.dot(n, carried(p, i, du)) + wp.dot(dn, now) - d_offset
-        before = pressure(p, d)
-        total += (f_old * (pressure_slope(p, d) * dd + rel * before)) * n + (f_old * before) * dn
+        d_now = carried(p, i, du)
+        was = touch(o, now)
+        by_now = turn(o, now)
+        change = wp.dot(by_now.slope, d_now) + wp.dot(d_normal, now) - d_offset
+        before = pressure(p, was.d)
+        total += (f_old * (pressure_slope(p, was.d) * change + rel * before)) * was.n
+        total += (f_old * before) * (d_normal + by_now.turning * d_now)
     # friction: -(f_new + f_old) (dc T v' + c dT v' + c T dv')
     old = carried(p, i, v)
     d_old = carried(p, i, dv)
@@ -111,11 +196,13 @@ def _adjoint(
     scalar_bar: wp.array(dtype=wp.vec2d),
 ):
     i = first + wp.tid()
-    n = o.normal
+    ahead = p.positions[i] + carried(p, i, predicted)
+    t = touch(o, ahead)
+    by = turn(o, ahead)
+    n = t.n
+    d = t.d
     bar = p.area[i] * carried(p, i, f_bar)
     along = wp.dot(bar, n)
-    ahead = p.positions[i] + carried(p, i, predicted)
-    d = wp.dot(n, ahead) - o.offset
     s = pressure(p, d)
     slope = pressure_slope(p, d)
     gap = implicit * (p.positions[i] + carried(p, i, found_u) - ahead)
@@ -140,19 +227,22 @@ def _adjoint(
     s_bar = f_new * along + c_bar * p.friction / r
     d_bar = s_bar * slope + slope_bar * pressure_curvature(p, d)
     stiffness_bar = (s_bar * s + slope_bar * slope) / p.stiffness
-    predicted_bar[i] = predicted_bar[i] + (d_bar - implicit * q_bar) * n
     base_u_bar[i] = base_u_bar[i] + (implicit * q_bar) * n
+    turned = wp.transpose(by.turning) * n_bar
+    predicted_bar[i] = predicted_bar[i] + d_bar * by.slope - (implicit * q_bar) * n + turned
     n_bar += d_bar * ahead
     offset_bar = -d_bar
     if f_old != wp.float64(0.0):
         now = p.positions[i] + carried(p, i, u)
-        d = wp.dot(n, now) - o.offset
-        before = pressure(p, d)
-        n_bar += (f_old * before) * bar
-        d_bar = f_old * along * pressure_slope(p, d)
-        stiffness_bar += f_old * along * before / p.stiffness
-        u_bar[i] = u_bar[i] + d_bar * n
-        n_bar += d_bar * now
+        was = touch(o, now)
+        by_now = turn(o, now)
+        before = pressure(p, was.d)
+        was_along = wp.dot(bar, was.n)
+        was_bar = (f_old * before) * bar
+        d_bar = f_old * was_along * pressure_slope(p, was.d)
+        stiffness_bar += f_old * was_along * before / p.stiffness
+        u_bar[i] = u_bar[i] + d_bar * by_now.slope + wp.transpose(by_now.turning) * was_bar
+        n_bar += was_bar + d_bar * now
         offset_bar -= d_bar
     normal_bar[i] = n_bar
     scalar_bar[i] = wp.vec2d(offset_bar, stiffness_bar)
@@ -165,14 +255,6 @@ class ContactDual:
     normal: np.ndarray
     offset: np.ndarray
     stiffness: float
-
-
-def require_planes(contact: Contact) -> None:
-    """Derivatives exist for planes only: the normal of a sampled shape turns with the point."""
-    if any(o.is_plane != 1 for o in contact.obstacles):
-        raise BadInput(
-            "Reconstruction knows contact with planes only: replace the obstacle shape by a plane."
-        )
 
 
 def add_contact_tangent(

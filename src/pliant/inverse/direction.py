@@ -37,6 +37,13 @@ class Direction:
             velocity=np.zeros((nodes, 3)),
         )
 
+    def add(self, factor: float, other: "Direction") -> None:
+        """self += factor * other, in the entries that self has."""
+        for name in self.__dataclass_fields__:
+            part = getattr(other, name, None)
+            if part is not None and np.size(part):
+                setattr(self, name, getattr(self, name) + factor * part)
+
     def dot(self, other: "Direction") -> float:
         """Sum of the products of all entries: gradient times direction."""
         return float(

@@ -12,6 +12,7 @@ the same, so cells that hold hardly any material lean on their neighbours.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from pliant.core.errors import BadInput
 from pliant.fem.body import Body
@@ -64,6 +65,21 @@ class BodyPenalty:
             np.bincount(i, slope, minlength=n) - np.bincount(j, slope, minlength=n)
         )
         return p.weight * cost, gradient
+
+
+    def hessian(self, q: np.ndarray) -> sparse.csr_array:
+        """(p, p), positive: of smoothness exact, of total variation with its lengths held.
+
+        Lagged diffusivity (Vogel and Oman 1996): sum weight (q_i - q_j)^2 / (2 length_ij).
+        """
+        p = self.penalty
+        i, j = self.pairs.T + self.part.start
+        w = np.full(len(i), p.weight)
+        if p.kind == "tv":
+            w = w / np.sqrt((q[i] - q[j]) ** 2 + p.sharpness**2)
+        n = len(q)
+        rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
+        return sparse.csr_array((np.concatenate([w, w, -w, -w]), (rows, columns)), shape=(n, n))
 
 
 def neighbours(body: Body) -> np.ndarray:

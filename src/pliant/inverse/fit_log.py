@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pliant.inverse.evaluation import Evaluation
 from pliant.inverse.fit import Step
 from pliant.inverse.losses import Loss
-from pliant.inverse.problem import Evaluation, Problem
+from pliant.inverse.problem import Problem
 
 
 @dataclass
@@ -33,11 +34,15 @@ class FitLog:
 
 @dataclass(frozen=True)
 class Minimum:
-    """Where an optimiser ended: q, the evaluation there (tangents where it has them)."""
+    """Where an optimiser ended: q, the evaluation there (tangents where it has them).
+
+    pairs: products (d, H d) with the data's Hessian, from an optimiser that makes them.
+    """
 
     q: np.ndarray
     evaluation: Evaluation
     converged: bool
+    pairs: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list, repr=False)
 
 
 def robust_loss(kind: str, e: Evaluation | None, noise: float | None, spacing: float) -> Loss:

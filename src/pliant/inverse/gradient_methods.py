@@ -11,9 +11,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pliant.core.errors import SolverFailure
+from pliant.inverse.evaluation import Evaluation
 from pliant.inverse.fit_log import FitLog, Minimum, robust_loss
 from pliant.inverse.losses import Loss
-from pliant.inverse.problem import Evaluation, Problem
+from pliant.inverse.problem import Problem
 
 log = logging.getLogger(__name__)
 

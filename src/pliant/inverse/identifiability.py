@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pliant.inverse.evaluation import Evaluation
 from pliant.inverse.material_unknowns import POISSON_RANGE
-from pliant.inverse.problem import Evaluation, Problem
+from pliant.inverse.problem import Problem
 
 BLIND = 0.3
 """Relative standard deviation of a positive unknown above which the data hardly see it."""
@@ -58,12 +59,43 @@ def advise(
                 f"{label} depends on the grid more than on the noise: a coarser repeat differs by "
                 f"{error:.2g} (sigma {sigma[i]:.2g}). Refine spacing and time step."
             )
-    if e.rms > 1.5 * noise > 0.0 and e.rms > 1e-6 * problem.scene.body.spacing:
+    return out + _residuals(problem, e, noise)
+
+
+def advise_on_field(
+    problem: Problem, q: np.ndarray, e: Evaluation, sigma: np.ndarray, noise: float
+) -> list[str]:
+    """Sentences on a fit with a value for every cell: what its error bars mean, where it is blind.
+
+    sigma: (p,) of the values, NaN where the optimiser gives none.
+    """
+    out = []
+    if np.isnan(sigma).all():
         out.append(
+            "This optimiser gives no error bars for so many unknowns: optimiser 'gncg' does."
+        )
+    else:
+        values = problem.unknowns.values(q)
+        blind = int((sigma > BLIND * np.abs(values)).sum())
+        text = (
+            "The error bars of the field hold given its penalty: what the data do not see is as "
+            "sure as the penalty makes it."
+        )
+        if blind:
+            text += f" {blind} of {len(q)} values are less sure than {100 * BLIND:.0f} %."
+        out.append(text)
+    out += _at_bounds(problem, q)
+    return out + _residuals(problem, e, noise)
+
+
+def _residuals(problem: Problem, e: Evaluation, noise: float) -> list[str]:
+    """Warn where the residuals are not the noise."""
+    if e.rms > 1.5 * noise > 0.0 and e.rms > 1e-6 * problem.scene.body.spacing:
+        return [
             f"The residuals ({e.rms:.3g} m) are larger than the noise ({noise:.3g} m): the model, "
             "the walls or the shape do not fit everywhere."
-        )
-    return out
+        ]
+    return []
 
 
 def _tied(labels, values, covariance, i, j, c) -> str:

@@ -21,7 +21,7 @@ from pliant.dynamics.trajectory import Trajectory
 from pliant.fem.moving_field import MovingField
 from pliant.geometry.field import SampledField
 from pliant.inverse.losses import Loss
-from pliant.inverse.measures import FrameMisfit, Pair
+from pliant.inverse.measures import LinearMisfit, Measure, Pair
 from pliant.levelset.advection import Grid, following_grid
 from pliant.levelset.forward_advection import ForwardAdvection, forward_advect
 from pliant.levelset.forward_advection_adjoint import adjoint, tangent
@@ -80,7 +80,7 @@ def carried(moving: MovingField, u: np.ndarray, grid: Grid) -> ForwardAdvection:
     return forward_advect(places, phi, grid.shape, background=(RIM_WEIGHT, far))
 
 
-class LevelSetMeasure:
+class LevelSetMeasure(Measure):
     """Observed level sets against the simulated one; see inverse.measures.Measure."""
 
     cost_name = "level_set"
@@ -110,28 +110,22 @@ class LevelSetMeasure:
         found = self._advected(frame, u)
         return self._compared(frame, found)
 
-    def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
-        """Residuals of a frame and their derivatives along tangents."""
+    def linear(self, frame: int, state: Pair, loss: Loss) -> LinearMisfit:
+        """See inverse.measures.Measure."""
         found = self._advected(frame, state[0])
         r, slope = self._compared(frame, found)
         h = self._moving.spacing
-        columns = [
-            slope * tangent(found, self._moving.displacements(du) / h).reshape(-1)
-            for du, _ in tangents
-        ]
-        J = np.stack(columns, axis=1) if columns else np.zeros((len(r), 0))
-        return FrameMisfit(r, J, np.ones(len(r), bool))
 
-    def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
-        """Residuals, and the derivative of the frame's cost by the state."""
-        found = self._advected(frame, state[0])
-        r, slope = self._compared(frame, found)
-        by_phi = (loss(r)[1] * r * slope).reshape(found.values.shape)
-        places, _ = adjoint(found, by_phi)
-        bar = np.zeros((len(state[0]), 3))
-        bar[:, : self._dim] = self._moving.spread(places / self._moving.spacing)
-        none = np.zeros((len(r), 0))
-        return FrameMisfit(r, none, np.ones(len(r), bool)), (bar, np.zeros_like(bar))
+        def along(change: Pair) -> np.ndarray:
+            return slope * tangent(found, self._moving.displacements(change[0]) / h).reshape(-1)
+
+        def pull(weight: np.ndarray) -> Pair:
+            places, _ = adjoint(found, (weight * slope).reshape(found.values.shape))
+            bar = np.zeros((len(state[0]), 3))
+            bar[:, : self._dim] = self._moving.spread(places / h)
+            return bar, np.zeros_like(bar)
+
+        return LinearMisfit(r, np.ones(len(r), bool), along, pull)
 
     def _compared(self, frame: int, found: ForwardAdvection) -> tuple[np.ndarray, np.ndarray]:
         h = self._moving.spacing

@@ -9,8 +9,9 @@ import logging
 import numpy as np
 
 from pliant.core.errors import SolverFailure
+from pliant.inverse.evaluation import Evaluation
 from pliant.inverse.fit_log import FitLog, Minimum, rescaled, robust_loss
-from pliant.inverse.problem import Evaluation, Problem
+from pliant.inverse.problem import Problem
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Unknowns of the material: moduli, density, damping."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,16 @@ class YoungsModulus(Positive):
             d.contact_stiffness = system.contact.stiffness_per_modulus * float(np.exp(q[0]))
         return [d]
 
+    def along(self, system, q, dq):
+        if self.size == 1:
+            return super().along(system, q, dq)
+        d = zero_direction(system)
+        d.lam, d.mu = system.lam * dq, system.mu * dq
+        if system.contact is not None:
+            change = float(np.mean(np.exp(q) * dq))
+            d.contact_stiffness = system.contact.stiffness_per_modulus * change
+        return d
+
     def pull(self, system, q, dual):
         if self.size == 1:
             return super().pull(system, q, dual)
@@ -36,6 +46,32 @@ class YoungsModulus(Positive):
             share = system.contact.stiffness_per_modulus / self.size
             gradient = gradient + dual.contact_stiffness * share * np.exp(q)
         return gradient
+
+
+@dataclass(frozen=True)
+class SegmentedModulus(Positive):
+    """One Young's modulus for each of a few parts of the body.
+
+    segment: (cells,) the part that each cell belongs to, 0 to parts - 1.
+    """
+
+    segment: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
+
+    def apply(self, scene, q):
+        E = np.exp(q)[self.segment]
+        return replace(scene, material=replace(scene.material, youngs_modulus=E))
+
+    def directions(self, system, q):
+        out = []
+        share = np.bincount(self.segment, minlength=self.size) / len(self.segment)
+        for k, E in enumerate(np.exp(q)):
+            own = self.segment == k
+            d = zero_direction(system)
+            d.lam, d.mu = np.where(own, system.lam, 0.0), np.where(own, system.mu, 0.0)
+            if system.contact is not None:  # follows the mean modulus
+                d.contact_stiffness = system.contact.stiffness_per_modulus * share[k] * float(E)
+            out.append(d)
+        return out
 
 
 class PoissonRatio(Unknown):

@@ -1,9 +1,10 @@
 """What a simulated state is compared with: surface points of cameras, or motions of all nodes.
 
-A measure knows the times of its frames and reduces a state to residuals, their derivative along
-tangents, and the dual of the state. A new kind of observation is a new measure.
+A measure knows the times of its frames and reduces a state to residuals that are linear in it. A
+new kind of observation is a new measure.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,8 +42,26 @@ class FrameMisfit:
     usable: np.ndarray
 
 
-class Measure(Protocol):
-    """Observations against a state."""
+@dataclass(frozen=True)
+class LinearMisfit:
+    """The residuals of a frame, linear in the state: dr = along(du, dv), and its transpose.
+
+    r: (m,) [m]; usable: (m,); along: a Pair to (m,); pull: (m,) to a Pair, so that
+    pull(w) . change = w . along(change).
+    """
+
+    r: np.ndarray
+    usable: np.ndarray
+    along: Callable[[Pair], np.ndarray]
+    pull: Callable[[np.ndarray], Pair]
+
+    def weight(self, loss: Loss) -> np.ndarray:
+        """(m,) so that the cost's derivative by r is weight * r; zero where not usable."""
+        return np.where(self.usable, loss(self.r)[1], 0.0)
+
+
+class Measure:
+    """Observations against a state; a kind of observation says how it is linear in the state."""
 
     cost_name: str
     times: list[tuple[int, float]]
@@ -50,16 +69,26 @@ class Measure(Protocol):
     frame_count: int
     noise: float | None
 
+    def linear(self, frame: int, state: Pair, loss: Loss) -> LinearMisfit:
+        """Residuals of a frame and their derivative at a state."""
+        raise TypeError(type(self).__name__)
+
     def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
         """Residuals of a frame and their derivatives along tangents."""
-        ...
+        found = self.linear(frame, state, loss)
+        columns = [found.along(t) for t in tangents]
+        J = np.stack(columns, axis=1) if columns else np.zeros((len(found.r), 0))
+        return FrameMisfit(found.r, J, found.usable)
 
     def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
         """Residuals, and the derivative of the frame's cost by the state."""
-        ...
+        found = self.linear(frame, state, loss)
+        none = np.zeros((len(found.r), 0))
+        bar = found.pull(found.weight(loss) * found.r)
+        return FrameMisfit(found.r, none, found.usable), bar
 
 
-class SurfaceMeasure:
+class SurfaceMeasure(Measure):
     """Points of cameras or scanners against the deformed surface."""
 
     def __init__(self, scene: Scene, seen: Observations, cost: str):
@@ -106,23 +135,18 @@ class SurfaceMeasure:
             return self.noise
         return loss.sigma if loss.sigma < 0.5 * self._body.spacing else 0.0
 
-    def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
+    def linear(self, frame: int, state: Pair, loss: Loss) -> LinearMisfit:
         """See Measure."""
         res = self.residuals(frame, state[0], loss)
-        columns = [res.along(self._carried(du)) for du, _ in tangents]
-        J = np.stack(columns, axis=1) if columns else np.zeros((len(res.r), 0))
-        return FrameMisfit(res.r, J, res.usable)
-
-    def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
-        """See Measure."""
-        res = self.residuals(frame, state[0], loss)
-        weight = np.where(res.usable, loss(res.r)[1], 0.0)
         nodal = self.cost_name == "pullback"
         count = len(self._body.nodes) if nodal else len(self._surface.points)
-        bar = res.pull(weight * res.r, count)
-        if not nodal:
-            bar = self._surface.points.spread(bar)
-        return FrameMisfit(res.r, np.zeros((len(res.r), 0)), res.usable), (bar, np.zeros_like(bar))
+
+        def pull(weight: np.ndarray) -> Pair:
+            bar = res.pull(weight, count)
+            bar = bar if nodal else self._surface.points.spread(bar)
+            return bar, np.zeros_like(bar)
+
+        return LinearMisfit(res.r, res.usable, lambda t: res.along(self._carried(t[0])), pull)
 
     def _carried(self, du: np.ndarray) -> np.ndarray:
         return du if self.cost_name == "pullback" else self._surface.points.matrix @ du
@@ -156,7 +180,7 @@ class NodeMotions:
         )
 
 
-class NodeMeasure:
+class NodeMeasure(Measure):
     """Known motions of the nodes against the simulated ones."""
 
     cost_name = "nodes"
@@ -183,32 +207,23 @@ class NodeMeasure:
             parts.append(s.velocity_scale * dv[:, : self._dim].reshape(-1))
         return np.concatenate(parts)
 
-    def _residual(self, frame: int, state: Pair) -> np.ndarray:
-        s = self._seen
+    def linear(self, frame: int, state: Pair, loss: Loss) -> LinearMisfit:
+        """See Measure."""
+        s, dim, n = self._seen, self._dim, len(state[0])
         u = 0.0 if s.displacements is None else s.displacements[frame]
         v = 0.0 if s.velocities is None else s.velocities[frame]
-        return self._stack(state[0][:, : self._dim] - u, state[1][:, : self._dim] - v)
+        r = self._stack(state[0][:, :dim] - u, state[1][:, :dim] - v)
 
-    def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
-        """See Measure."""
-        r = self._residual(frame, state)
-        columns = [self._stack(du, dv) for du, dv in tangents]
-        J = np.stack(columns, axis=1) if columns else np.zeros((len(r), 0))
-        return FrameMisfit(r, J, np.ones(len(r), bool))
+        def pull(weight: np.ndarray) -> Pair:
+            bars = (np.zeros((n, 3)), np.zeros((n, 3)))
+            if s.displacements is not None:
+                bars[0][:, :dim] = weight[: n * dim].reshape(n, dim)
+                weight = weight[n * dim :]
+            if s.velocities is not None:
+                bars[1][:, :dim] = s.velocity_scale * weight.reshape(n, dim)
+            return bars
 
-    def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
-        """See Measure."""
-        r = self._residual(frame, state)
-        flat = loss(r)[1] * r
-        n = len(state[0])
-        bars = [np.zeros((n, 3)), np.zeros((n, 3))]
-        s = self._seen
-        if s.displacements is not None:
-            bars[0][:, : self._dim] = flat[: n * self._dim].reshape(n, self._dim)
-            flat = flat[n * self._dim :]
-        if s.velocities is not None:
-            bars[1][:, : self._dim] = s.velocity_scale * flat.reshape(n, self._dim)
-        return FrameMisfit(r, np.zeros((len(r), 0)), np.ones(len(r), bool)), (bars[0], bars[1])
+        return LinearMisfit(r, np.ones(len(r), bool), lambda t: self._stack(*t), pull)
 
 
 class Measurable(Protocol):

@@ -1,13 +1,14 @@
 """The misfit of a simulation against observations, as a function of the unknowns."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from time import perf_counter
 from typing import Protocol
 
 import numpy as np
 import warp as wp
+from scipy import sparse
 
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.law_system import make_system
@@ -15,6 +16,8 @@ from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import State
 from pliant.inverse.checkpoints import Checkpoints, states_within
 from pliant.inverse.costs import Residuals
+from pliant.inverse.direction import Direction
+from pliant.inverse.evaluation import Evaluation
 from pliant.inverse.level_set_cost import LevelSets
 from pliant.inverse.losses import Loss
 from pliant.inverse.measures import (
@@ -36,100 +39,13 @@ class Regulariser(Protocol):
         """Cost and gradient (p,)."""
         ...
 
-
-@dataclass(frozen=True)
-class Evaluation:
-    """The misfit at q, frame by frame; costs and Gauss-Newton models follow for any loss."""
-
-    q: np.ndarray
-    loss: Loss
-    frames: dict[int, FrameMisfit] = field(repr=False)
-    frame_count: int = 0
-    prior: tuple[float, np.ndarray, np.ndarray] | None = field(default=None, repr=False)
-
-    def under(self, loss: Loss) -> "Evaluation":
-        """The same misfit judged by another loss."""
-        return replace(self, loss=loss)
-
-    @cached_property
-    def model(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Cost = sum rho(r) over the usable points + priors, gradient (p,) and Hessian (p, p)."""
-        p = next(iter(self.frames.values())).J.shape[1] if self.frames else 0
-        cost, g, H = 0.0, np.zeros(p), np.zeros((p, p))
-        for f in self.frames.values():
-            value, weight = self.loss(f.r)
-            weight = np.where(f.usable, weight, 0.0)
-            cost += float(value[f.usable].sum())
-            g += f.J.T @ (weight * f.r)
-            H += f.J.T @ (weight[:, None] * f.J)
-        if self.prior is not None:
-            cost += self.prior[0]
-            if p:
-                g += self.prior[1]
-                H += np.diag(self.prior[2])
-        return cost, g, H
-
-    @property
-    def has_tangents(self) -> bool:
-        """True if the derivatives by q are known."""
-        return any(f.J.shape[1] for f in self.frames.values())
-
-    def until(self, frames: set[int]) -> "Evaluation":
-        """The misfit of some of the frames only."""
-        return replace(self, frames={k: f for k, f in self.frames.items() if k in frames})
-
-    def predicted(self, dq: np.ndarray) -> "Evaluation":
-        """The misfit at q + dq by its own linearisation."""
-        frames = {k: FrameMisfit(f.r + f.J @ dq, f.J, f.usable) for k, f in self.frames.items()}
-        prior = self.prior
-        if prior is not None:
-            c, g, h = prior
-            prior = (c + float(g @ dq + 0.5 * (h * dq) @ dq), g + h * dq, h)
-        return replace(self, q=self.q + dq, frames=frames, prior=prior)
-
-    @property
-    def cost(self) -> float:
-        """Sum of the losses [1]."""
-        return self.model[0]
-
-    def rise_from(self, before: "Evaluation") -> float:
-        """Change of the cost against another evaluation, over the points usable in both."""
-        total = 0.0
-        if self.prior is not None and before.prior is not None:
-            total = self.prior[0] - before.prior[0]
-        for k, f in self.frames.items():
-            both = f.usable & before.frames[k].usable
-            total += float((self.loss(f.r)[0] - self.loss(before.frames[k].r)[0])[both].sum())
-        return total
-
-    @cached_property
-    def usable(self) -> np.ndarray:
-        """All usable residuals [m]."""
-        parts = [f.r[f.usable] for f in self.frames.values()]
-        return np.concatenate(parts) if parts else np.zeros(0)
-
-    @property
-    def rms(self) -> float:
-        """Root mean square of the residuals [m]."""
-        return float(np.sqrt(np.mean(self.usable**2))) if len(self.usable) else 0.0
-
-    @property
-    def spread(self) -> float:
-        """Robust standard deviation of the residuals [m]: 1.4826 times the median size."""
-        return float(1.4826 * np.median(np.abs(self.usable))) if len(self.usable) else 0.0
-
-    @property
-    def frame_rms(self) -> np.ndarray:
-        """Root mean square of each frame's residuals [m], zero for frames without any."""
-        out = np.zeros(self.frame_count)
-        for k, f in self.frames.items():
-            if f.usable.any():
-                out[k] = np.sqrt(np.mean(f.r[f.usable] ** 2))
-        return out
+    def hessian(self, q: np.ndarray) -> sparse.csr_array:
+        """(p, p), positive semidefinite, possibly an approximation."""
+        ...
 
 
 @dataclass(frozen=True)
-class _Moment:
+class Moment:
     """An observed frame between two steps: state = (1 - share) * step + share * (step + 1)."""
 
     frame: int
@@ -173,15 +89,15 @@ class Problem:
         self.cost_name, self.noise = self.measure.cost_name, self.measure.noise
         self.clock = Clock()
         self._progress, self._memory_limit = progress, memory_limit
-        self._tangent_tolerance, self._regulariser = tangent_tolerance, regulariser
+        self.tangent_tolerance, self._regulariser = tangent_tolerance, regulariser
         dt = scene.dt
-        self._moments = []
+        self.moments = []
         for k, time in self.measure.times:
             position = time / dt
             step = int(np.floor(position + 1e-9))
             share = position - step
-            self._moments.append(_Moment(k, step, share if share > 1e-9 else 0.0))
-        self.last_step = max(m.last for m in self._moments)
+            self.moments.append(Moment(k, step, share if share > 1e-9 else 0.0))
+        self.last_step = max(m.last for m in self.moments)
 
     def evaluate(
         self,
@@ -202,8 +118,8 @@ class Problem:
         def on_frame(step: int, state: State, tangents: list[State]) -> None:
             nonlocal before
             began = perf_counter()
-            now = [_pair(s) for s in (state, *tangents)]
-            for m in self._moments:
+            now = [pair_of(s) for s in (state, *tangents)]
+            for m in self.moments:
                 if m.last == step:
                     mixed = now
                     if m.share:
@@ -215,16 +131,19 @@ class Problem:
                 self._progress(step, steps)
 
         runner(
-            self.system, steps, directions, on_frame, tolerance=self._tangent_tolerance,
+            self.system, steps, directions, on_frame, tolerance=self.tangent_tolerance,
             clock=self.clock,
         )  # fmt: skip
-        return self._evaluation(q, loss, frames)
+        return self.evaluation(q, loss, frames)
 
     def frames_until(self, horizon: int) -> set[int]:
         """Frames that a run of `horizon` steps reaches."""
-        return {m.frame for m in self._moments if m.last <= horizon}
+        return {m.frame for m in self.moments if m.last <= horizon}
 
-    def _evaluation(self, q: np.ndarray, loss: Loss, frames) -> Evaluation:
+    def evaluation(
+        self, q: np.ndarray, loss: Loss, frames: dict[int, FrameMisfit]
+    ) -> Evaluation:
+        """The frames' misfit with priors and penalty."""
         prior = self.unknowns.prior_terms(q) if self.unknowns.priors else None
         if self._regulariser is not None:
             cost, gradient = self._regulariser(q)
@@ -243,49 +162,18 @@ class Problem:
         states = states_within(self.system, steps, self._memory_limit)
         t1 = perf_counter()
         frames: dict[int, FrameMisfit] = {}
-        waiting = {m.frame for m in self._moments if m.last <= steps}
         observing = 0.0
 
-        def seed(k: int, state: State) -> State | None:
-            """Duals of the frames at step k; one between k and k + 1 joins when both are known."""
+        def dual_of(m: Moment, motion: Pair) -> Pair:
             nonlocal observing
             began = perf_counter()
-            own = _pair(state)
-            u_bar, v_bar = np.zeros_like(own[0]), np.zeros_like(own[1])
-            for m in self._moments:
-                if m.frame not in waiting or m.step != k or m.share:
-                    continue
-                frames[m.frame], bar = self.measure.dual(m.frame, own, loss)
-                u_bar += bar[0]
-                v_bar += bar[1]
+            frames[m.frame], bar = self.measure.dual(m.frame, motion, loss)
             observing += perf_counter() - began
-            return State(to_device(u_bar, wp.vec3d), to_device(v_bar, wp.vec3d), self._still)
+            return bar
 
-        def between(k: int, before: State, after: State, bar: State) -> State | None:
-            """Frames between steps k and k + 1: their dual on `after` into bar, on `before` out."""
-            nonlocal observing
-            own = [m for m in self._moments if m.share and m.step == k and m.frame in waiting]
-            if not own:
-                return None
-            began = perf_counter()
-            total = [np.zeros((self.system.node_count, 3)) for _ in range(4)]
-            first, last = _pair(before), _pair(after)
-            for m in own:
-                frames[m.frame], d = self.measure.dual(m.frame, m.mix(first, last), loss)
-                for i in range(2):
-                    total[i] += (1.0 - m.share) * d[i]
-                    total[2 + i] += m.share * d[i]
-            add_host(bar, total[2], total[3])
-            observing += perf_counter() - began
-            return State(to_device(total[0], wp.vec3d), to_device(total[1], wp.vec3d), self._still)
-
-        def reached(k: int) -> None:
-            if self._progress is not None:
-                self._progress(steps - k, steps)
-
-        dual = run_adjoint(self.system, states, seed, between=between, on_step=reached)
+        dual = self.walk_back(states, dual_of)
         self.clock.add("observe", observing)
-        found = self._evaluation(q, loss, frames)
+        found = self.evaluation(q, loss, frames)
         gradient = self.unknowns.pull(self.system, q, dual)
         if found.prior is not None:
             gradient = gradient + found.prior[1]
@@ -294,13 +182,64 @@ class Problem:
             self.clock.add("adjoint_run", perf_counter() - t1 - observing)
         return found, gradient
 
+    def walk_back(
+        self, states: Sequence[State], dual_of: Callable[[Moment, Pair], Pair]
+    ) -> Direction:
+        """Gradient by all parameters of a cost whose derivative by the motion at a frame is
+        dual_of(moment, motion).
+        """
+        steps = len(states) - 1
+        own = [m for m in self.moments if m.last <= steps]
+
+        def seed(k: int, state: State) -> State | None:
+            """Duals of the frames at step k; one between k and k + 1 joins when both are known."""
+            here = [m for m in own if m.step == k and not m.share]
+            if not here:
+                return None
+            motion = pair_of(state)
+            total = [np.zeros_like(motion[0]), np.zeros_like(motion[1])]
+            for m in here:
+                for sum_, part in zip(total, dual_of(m, motion), strict=True):
+                    sum_ += part
+            return self._on_device(*total)
+
+        def between(k: int, before: State, after: State, bar: State) -> State | None:
+            """Frames between steps k and k + 1: their dual on `after` into bar, on `before` out."""
+            here = [m for m in own if m.step == k and m.share]
+            if not here:
+                return None
+            total = [np.zeros((self.system.node_count, 3)) for _ in range(4)]
+            first, last = pair_of(before), pair_of(after)
+            for m in here:
+                d = dual_of(m, m.mix(first, last))
+                for i in range(2):
+                    total[i] += (1.0 - m.share) * d[i]
+                    total[2 + i] += m.share * d[i]
+            add_host(bar, total[2], total[3])
+            return self._on_device(*total[:2])
+
+        def reached(k: int) -> None:
+            if self._progress is not None:
+                self._progress(steps - k, steps)
+
+        return run_adjoint(self.system, states, seed, between=between, on_step=reached)
+
+    def _on_device(self, u: np.ndarray, v: np.ndarray) -> State:
+        return State(to_device(u, wp.vec3d), to_device(v, wp.vec3d), self._still)
+
     @cached_property
     def _still(self) -> wp.array:
         return zeros(self.system.node_count, wp.vec3d)
 
+    def penalty_hessian(self, q: np.ndarray) -> sparse.csr_array:
+        """Hessian (p, p) of priors and regulariser."""
+        diagonal = self.unknowns.prior_terms(q)[2]
+        own = sparse.csr_array(sparse.diags_array(diagonal))
+        return own if self._regulariser is None else own + self._regulariser.hessian(q)
+
     def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> float:
         """Largest relative difference of tangent and adjoint gradients over the first frame."""
-        horizon = max(1, min(m.last for m in self._moments))
+        horizon = max(1, min(m.last for m in self.moments))
         tangent = self.evaluate(q, loss, horizon=horizon).model[1]
         adjoint = self.gradient(q, loss, horizon=horizon)[1]
         return float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), 1e-300))
@@ -326,5 +265,6 @@ class Problem:
         return best
 
 
-def _pair(state: State) -> Pair:
+def pair_of(state: State) -> Pair:
+    """Displacement and velocity on the host."""
     return state.u.numpy(), state.v.numpy()

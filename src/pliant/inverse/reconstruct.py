@@ -1,6 +1,7 @@
 """Find the unknowns of a scene from what was seen.
 
-Few unknowns: Levenberg-Marquardt on batched tangents. Many: L-BFGS-B on the adjoint. Far starts
+Few unknowns: Levenberg-Marquardt on batched tangents. Many: Gauss-Newton by conjugate gradients on
+tangent and adjoint runs, or L-BFGS-B on the adjoint. Far starts
 first see a short horizon, where phases still agree, then longer ones; they may also begin on a
 coarser grid, or from several places.
 """
@@ -14,22 +15,28 @@ import numpy as np
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.scene import Scene
 from pliant.inverse.coarser import can_coarsen, coarser
+from pliant.inverse.evaluation import Evaluation
+from pliant.inverse.field_errors import standard_deviations
+from pliant.inverse.field_newton import FieldNewton
 from pliant.inverse.field_penalty import FieldPenalty
 from pliant.inverse.fit import Fit, Step
 from pliant.inverse.fit_log import FitLog, Minimum, rescaled, robust_loss
 from pliant.inverse.gradient_methods import LBFGS, BarzilaiBorwein
-from pliant.inverse.identifiability import advise
+from pliant.inverse.identifiability import advise, advise_on_field
 from pliant.inverse.level_set_cost import LevelSets
 from pliant.inverse.levenberg_marquardt import LevenbergMarquardt
 from pliant.inverse.losses import Loss
 from pliant.inverse.measures import NodeMotions
 from pliant.inverse.priors import Prior
-from pliant.inverse.problem import Evaluation, Problem
+from pliant.inverse.problem import Problem
 from pliant.inverse.unknowns import UnknownSet, make_unknown
 from pliant.observe.observations import Observations
 
-OPTIMISERS = {"lm": LevenbergMarquardt, "lbfgs": LBFGS, "bb": BarzilaiBorwein}
-"""Levenberg-Marquardt, L-BFGS-B, gradient descent with Barzilai-Borwein steps."""
+OPTIMISERS = {
+    "lm": LevenbergMarquardt, "gncg": FieldNewton, "lbfgs": LBFGS, "bb": BarzilaiBorwein,
+}  # fmt: skip
+"""Levenberg-Marquardt, Gauss-Newton by conjugate gradients (for fields), L-BFGS-B, gradient descent
+with Barzilai-Borwein steps."""
 
 HORIZONS = (0.25, 0.5, 1.0)
 """Shares of the recording that a far start sees one after the other."""
@@ -53,7 +60,7 @@ SCREENING = 3
 SPREAD_OF_STARTS = 1.4
 """Standard deviation of further starts, in free coordinates (a factor of 4 for a modulus)."""
 
-STARTS, COARSE, REPEAT = "starts", "coarse", "coarser repeat"
+STARTS, UNIFORM, COARSE, REPEAT = "starts", "uniform", "coarse", "coarser repeat"
 """Stages of a fit before and after the fit proper."""
 
 
@@ -95,7 +102,8 @@ def reconstruct(
     """Recover `unknowns` (name: start value) of a scene from observations.
 
     cost: "depth", "foot", "pullback" (the seed's, biased) or "auto" (depth where every point has
-    its pixel). loss: "squares", "huber" or "tukey". optimiser: "lm", "lbfgs", "bb" or "auto".
+    its pixel). loss: "squares", "huber" or "tukey". optimiser: "lm", "gncg", "lbfgs", "bb" or
+    "auto".
     horizons: shares of the recording to fit in turn (chosen by default). priors, bounds: by label.
     field_penalty: on a Young's modulus per cell (its start is an array). multi_start: how many
     starts to try. coarse_to_fine: begin at twice the spacing and time step. discretisation:
@@ -134,7 +142,7 @@ class _Fitter:
             if self.asked.optimiser == "lm" and size > MOST_TANGENTS:
                 raise BadInput(f"Levenberg-Marquardt takes at most {MOST_TANGENTS} unknowns.")
             return self.asked.optimiser
-        return "lm" if size <= MOST_TANGENTS else "lbfgs"
+        return "lm" if size <= MOST_TANGENTS else "gncg"
 
     def problem(self, scene: Scene) -> Problem:
         unknowns = self.unknowns
@@ -193,6 +201,7 @@ class _Fitter:
     def first_guess(self, q: np.ndarray) -> np.ndarray:
         """Where the fit begins: the best of several starts, improved on a coarser grid."""
         asked = self.asked
+        q = self._uniform(q)
         if asked.multi_start == 1 and not asked.coarse_to_fine:
             return q
         scene = self.scene
@@ -207,6 +216,44 @@ class _Fitter:
             self.log.stage = COARSE
             q = self.minimise(problem, q, self.log).q
         return q
+
+    def _uniform(self, q: np.ndarray) -> np.ndarray:
+        """A field that starts as one value: that value fitted, with the other unknowns.
+
+        The mean is what the data see best; a field that had to find it would bend to do so.
+        """
+        members = self.unknowns.members
+        flat = [
+            m.name == "youngs_modulus" and m.size > 1 and np.ptp(m.start) == 0.0 for m in members
+        ]
+        if not any(flat):
+            return q
+        few = tuple(
+            make_unknown(m.name, float(m.start[0]), self.scene) if own else m
+            for m, own in zip(members, flat, strict=True)
+        )
+        problem = Problem(
+            self.scene, self.seen, UnknownSet(few), cost=self.asked.cost, progress=self.progress,
+            tangent_tolerance=max(TANGENT_TOLERANCE, self.scene.tolerance),
+        )  # fmt: skip
+
+        def spread(numbers: np.ndarray) -> np.ndarray:
+            """One number for all cells becomes one for each."""
+            parts = zip(problem.unknowns.split(numbers), members, strict=True)
+            return np.concatenate([np.broadcast_to(p, m.size) for p, m in parts])
+
+        def on_step(step: Step) -> None:
+            if self.log.on_step is not None:
+                values = spread(np.array(list(step.values.values()))).tolist()
+                named = dict(zip(self.unknowns.labels, values, strict=True))
+                self.log.on_step(replace(step, values=named))
+
+        log = FitLog(on_step, stage=UNIFORM)
+        method = LevenbergMarquardt(problem, log, loss=self.asked.loss, max_iterations=10)
+        found = method.run(problem.unknowns.start(), problem.last_step, True)
+        self.log.iterations = log.iterations
+        lower, upper = self.unknowns.limits()
+        return np.clip(spread(found.q), lower, upper)
 
     def _best_start(self, problem: Problem, q: np.ndarray) -> np.ndarray:
         self.log.stage = STARTS
@@ -269,9 +316,9 @@ def _result(
         correlation = covariance / np.maximum(np.outer(sigma, sigma), 1e-300)
         advice = advise(p, q, e, covariance_q, noise, error)
     else:
-        sigma = np.full(len(q), np.nan)
+        sigma = np.abs(slopes) * standard_deviations(minimum.pairs, p.penalty_hessian(q))
         covariance = correlation = np.zeros((0, 0))
-        advice = []
+        advice = advise_on_field(p, q, e, sigma, noise)
     seconds = time.perf_counter() - began
     timings = p.step_times()
     timings["forward_run_ms"] = timings["forward_ms"] * p.last_step

@@ -67,6 +67,28 @@ def run(system: System, steps: int) -> list[State]:
     return states
 
 
+def run_tangent(
+    system: System,
+    states: Sequence[State],
+    direction: Direction,
+    on_frame: Callable[[int, State], None],
+    *,
+    tolerance: float | None = None,
+) -> None:
+    """The tangent along one direction of a run whose states are known: on_frame(step, tangent)."""
+    derivatives = system.cached(step_derivatives)
+    tangent = derivatives.initial_tangent(states[0], direction)
+    on_frame(0, tangent)
+    for step in range(1, len(states)):
+        before, after = states[step - 1], states[step]
+        system.prepare(before)
+        system.preconditioner.update(system.matrix)
+        tangent = derivatives.tangents(
+            before, after, [tangent], [direction], tolerance=tolerance
+        )[0]
+        on_frame(step, tangent)
+
+
 def run_adjoint(
     system: System,
     states: Sequence[State],

@@ -48,6 +48,15 @@ class Unknown:
         """How the simulation's parameters move with each component of q."""
         raise TypeError(self.name)
 
+    def along(self, system: System, q: np.ndarray, dq: np.ndarray) -> Direction:
+        """How the simulation's parameters move with q along dq."""
+        parts = self.directions(system, q)
+        total = parts[0]
+        total.add(float(dq[0]) - 1.0, parts[0])
+        for c, part in zip(dq[1:], parts[1:], strict=True):
+            total.add(float(c), part)
+        return total
+
     def pull(self, system: System, q: np.ndarray, dual: Direction) -> np.ndarray:
         """Gradient by q from the gradient by the parameters."""
         return np.array([dual.dot(d) for d in self.directions(system, q)])

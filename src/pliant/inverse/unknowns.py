@@ -181,6 +181,18 @@ class UnknownSet:
             for d in m.directions(system, p)
         ]
 
+    def along(self, system: System, q: np.ndarray, dq: np.ndarray) -> Direction:
+        """The Direction of a change dq of all components."""
+        parts = [
+            m.along(system, p, d)
+            for m, p, d in zip(self.members, self.split(q), self.split(dq), strict=True)
+        ]
+        # the directions of a law's parameters have entries that the others lack
+        parts.sort(key=lambda d: -len(d.__dataclass_fields__))
+        for part in parts[1:]:
+            parts[0].add(1.0, part)
+        return parts[0]
+
     def pull(self, system: System, q: np.ndarray, dual: Direction) -> np.ndarray:
         """Gradient by q."""
         return np.concatenate(
