@@ -7,26 +7,24 @@ on how the range was cut, and one thread or two give identical bits.
 
 import logging
 import os
-from collections.abc import Callable, Sequence
-from threading import Lock, Thread
-from time import sleep
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import warp as wp
 
+from pliant.core.crew import Call, Crew, crew, rows
 from pliant.core.errors import BadInput
 
 wp.config.log_level = logging.ERROR  # a library does not announce itself
 wp.config.enable_backward = False  # derivatives are written by hand; this halves compile times
 
-DEFAULT_GRAIN = 30_000
-"""Items a thread must have before a launch is split: handing work to a second Python thread costs
-10 to 50 microseconds, so only launches of a fifth of a millisecond or more gain."""
+DEFAULT_GRAIN = 4_000
+"""Items a thread must have before a launch is split: handing a piece over takes a few microseconds,
+so launches of twenty microseconds or more gain."""
 
 _threads: int | None = None
 _device: str = "cpu"
-_workers: list["_Worker"] = []
 
 
 def thread_count() -> int:
@@ -64,101 +62,66 @@ def device() -> str:
     return _device
 
 
-class _Worker:
-    """A thread that waits for one piece of work at a time.
-
-    Two bare locks hand the work over six times faster than a pool's queue and futures, and a solve
-    hands over hundreds of times.
-    """
-
-    def __init__(self):
-        self._go, self._done = Lock(), Lock()
-        self._go.acquire()
-        self._done.acquire()
-        self._work: Callable[[], Any] | None = None
-        self._error: BaseException | None = None
-        self._busy = False
-        Thread(target=self._loop, daemon=True, name="pliant").start()
-
-    def _loop(self) -> None:
-        while True:
-            self._go.acquire()
-            try:
-                assert self._work is not None
-                self._work()
-            except BaseException as error:
-                self._error = error
-            self._busy = False
-            self._done.release()
-
-    def start(self, work: Callable[[], Any]) -> None:
-        """Begin; `wait` must follow before the next start."""
-        self._work, self._busy = work, True
-        self._go.release()
-
-    def wait(self) -> None:
-        """Return when the work is done, interrupted or not; raises what it raised."""
-        try:
-            self._done.acquire()
-        except KeyboardInterrupt:
-            while self._busy:
-                sleep(1e-4)
-            self._done.acquire(blocking=False)
-            raise
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-
-
-_hand_over = Lock()
-"""One split launch at a time: simulations in several threads of a program take turns."""
-
-os.register_at_fork(after_in_child=_workers.clear)  # threads do not survive a fork
-
-
-def _run_split(commands: Sequence[Any]) -> None:
-    while len(_workers) < len(commands) - 1:
-        _workers.append(_Worker())
-    with _hand_over:
-        busy = list(zip(_workers, commands[1:], strict=False))
-        for worker, command in busy:
-            worker.start(command.launch)
-        try:
-            commands[0].launch()
-        finally:
-            for worker, _ in busy:
-                worker.wait()
-
-
 class Recorded:
     """A launch whose arguments stay the same objects: prepared once, run many times."""
 
     def __init__(
         self, kernel: Any, count: int, inputs: Sequence[Any], *, grain: int = DEFAULT_GRAIN
     ):
-        parts = 1
-        if _device == "cpu":
-            parts = max(1, min(thread_count(), count // max(grain, 1)))
+        self._crew: Crew | None = None
+        self.parts: list[Any] = []
+        if count == 0:
+            return
+        if _device != "cpu":
+            arguments = [0, *inputs]
+            self.parts = [
+                wp.launch(kernel, dim=count, inputs=arguments, device=_device, record_cmd=True)
+            ]
+            return
+        parts = max(1, min(thread_count(), count // max(grain, 1)))
         cuts = [count * p // parts for p in range(parts + 1)]
-        self._commands: list[Any] = [
-            wp.launch(
-                kernel, dim=b - a, inputs=[a, *inputs], device=_device, record_cmd=True
-            )
-            for a, b in zip(cuts, cuts[1:], strict=False)
-            if b > a
+        self.parts = [
+            Call(kernel, b - a, [a, *inputs]) for a, b in zip(cuts, cuts[1:], strict=False)
         ]
+        if parts > 1:
+            self._crew = crew(thread_count())
+            self._call = self._crew.call(rows([self.parts]), 1)
 
     def set(self, index: int, value: Any) -> None:
         """Change argument `index` (counted without `first`)."""
-        for command in self._commands:
-            command.set_param_at_index(index + 1, value)
+        for part in self.parts:
+            if _device == "cpu":
+                part.set(index + 1, value)
+            else:
+                part.set_param_at_index(index + 1, value)
 
     def run(self) -> None:
         """Launch; returns when the work is done (on CUDA: when it is queued)."""
-        if len(self._commands) > 1:
-            _run_split(self._commands)
-        elif self._commands:
-            self._commands[0].launch()
+        if self._crew is not None:
+            self._crew.run(self._call)
+        elif self.parts and _device == "cpu":
+            self.parts[0].run()
+        elif self.parts:
+            self.parts[0].launch()
+
+
+class Series:
+    """Recorded launches run one after the other, on the CPU without Python in between."""
+
+    def __init__(self, launches: Sequence[Recorded]):
+        self._launches = [launch for launch in launches if launch.parts]
+        if _device == "cpu" and self._launches:
+            self._crew = crew(thread_count())
+            table = rows([launch.parts for launch in self._launches])
+            self._call = self._crew.call(table, len(self._launches))
+
+    def run(self) -> None:
+        """Run all; returns when the work is done (on CUDA: when it is queued)."""
+        if _device == "cpu" and self._launches:
+            self._crew.run(self._call)
+        else:
+            for launch in self._launches:
+                launch.run()
 
 
 def launch(
@@ -167,10 +130,10 @@ def launch(
     """Run `kernel` over `count` items with `inputs` (without `first`)."""
     if count == 0:
         return
-    if _device != "cpu" or thread_count() == 1 or count < 2 * grain:
+    if _device == "cpu":
+        Recorded(kernel, count, inputs, grain=grain).run()
+    else:
         wp.launch(kernel, dim=count, inputs=[0, *inputs], device=_device)
-        return
-    Recorded(kernel, count, inputs, grain=grain).run()
 
 
 def to_device(array: np.ndarray, dtype: Any) -> wp.array:

@@ -12,6 +12,7 @@ their mirror images.
 
 import warp as wp
 
+from pliant.core.block_products import add_rotated
 from pliant.core.launch import launch
 from pliant.fem.block_rows import BlockRows, stored_at
 from pliant.fem.cell_data import HEAVY, CellData, products
@@ -42,7 +43,6 @@ def _assemble(
         lam = stiffness_factor * d.lam[c]
         mu = stiffness_factor * d.mu[c]
         R = d.rotations[c]
-        Rt = wp.transpose(R)
         row = d.row[c]
         low = 0
         if d.kind == GRID:
@@ -52,7 +52,7 @@ def _assemble(
                 G = products(d, row, a, b)
                 H = lam * G + mu * wp.transpose(G)
                 j = start + int(slot[c, a * k + b])
-                A.values[j] = A.values[j] + R * H * Rt + (mu * wp.trace(G)) * unit
+                add_rotated(A.values, j, R, H, mu * wp.trace(G))
     A.values[middle] = A.values[middle] + (mass_factor * mass[i]) * unit
 
 

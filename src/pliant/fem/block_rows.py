@@ -13,6 +13,8 @@ fit the cache up to half as much time again for a product.
 
 import warp as wp
 
+from pliant.core.block_products import row_sum_double
+
 NO_TWIN = wp.constant(255)
 """Mark of a block whose mirror image has no room in the pattern: both are zero."""
 
@@ -37,16 +39,17 @@ def row_product(A: BlockRows, i: int, x: wp.array(dtype=wp.vec3d)) -> wp.vec3d:
     """Row i of A x."""
     s = wp.vec3d()
     if A.half == 0:
-        for e in range(A.row_start[i], A.row_start[i + 1]):
-            s += A.values[e] * x[A.columns[e]]
+        begin = A.row_start[i]
+        s = row_sum_double(A.values, begin, A.columns, begin, A.row_start[i + 1] - begin, 1, x)
     else:
         for e in range(A.row_start[i], A.diagonal[i]):
             if A.twin[e] != wp.uint8(NO_TWIN):
                 j = A.columns[e]
                 s += x[j] * A.values[A.upper_start[j] + int(A.twin[e])]  # x * B is B^T x
         shift = A.upper_start[i] - A.diagonal[i]
-        for e in range(A.diagonal[i], A.row_start[i + 1]):
-            s += A.values[e + shift] * x[A.columns[e]]
+        begin = A.diagonal[i]
+        count = A.row_start[i + 1] - begin
+        s += row_sum_double(A.values, begin + shift, A.columns, begin, count, 1, x)
     return s
 
 

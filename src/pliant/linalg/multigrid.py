@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import Recorded, device, to_device, zeros
+from pliant.core.launch import Recorded, Series, device, to_device, zeros
 from pliant.core.solution import Solution
 from pliant.fem.body import Body
 from pliant.linalg.blocks import BlockMatrix
@@ -233,6 +233,7 @@ class Cycle:
         self.b = self._b[0]
         self._sequence: list[Recorded] = []
         self.z = self._append(0, self.b)
+        self._series = Series(self._sequence)
         self.keep: list = []  # arrays whose addresses recorded launches hold
 
     def _append(self, k: int, b: wp.array) -> wp.array:
@@ -262,8 +263,7 @@ class Cycle:
 
     def run(self) -> None:
         """z = the cycle applied to b."""
-        for command in self._sequence:
-            command.run()
+        self._series.run()
 
 
 def regularised_inverse(A: np.ndarray, free: np.ndarray) -> np.ndarray:

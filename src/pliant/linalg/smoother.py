@@ -25,6 +25,8 @@ from typing import Any
 
 import warp as wp
 
+from pliant.core.block_products import row_sum_single
+
 RUNS_CPU = 8
 """Runs of a level: at least the threads to be used. The cuboid of 26,624 cells needs 8 iterations
 with 1 run, 9 with 8 and 10 with 16 (one sweep)."""
@@ -35,6 +37,10 @@ RUN_LENGTH_CUDA = 16
 SMALLEST_RUN = 128
 """Levels are not cut into runs shorter than this."""
 
+LONG_RUN = 10_000
+"""More than two runs on the CPU only if each has this many nodes: in short runs half of the blocks
+are between runs, and the sweep is half a Jacobi sweep."""
+
 
 MARGIN = wp.constant(wp.float64(0.9))
 """Share of the diagonal's own dominance that may be used up by blocks between runs; below 1."""
@@ -43,7 +49,10 @@ MARGIN = wp.constant(wp.float64(0.9))
 def run_count(nodes: int, device: str) -> int:
     """Into how many runs a level is cut."""
     if device == "cpu":
-        return max(1, min(RUNS_CPU, nodes // SMALLEST_RUN))
+        runs = 2 if nodes >= 2 * SMALLEST_RUN else 1
+        while runs < RUNS_CPU and nodes >= LONG_RUN * 2 * runs:
+            runs *= 2
+        return runs
     return max(1, nodes // RUN_LENGTH_CUDA)
 
 
@@ -156,19 +165,75 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     """Kernels of a V-cycle on `width` right-hand sides at once: vec3f, or 3 x width matrices."""
     V: Any = wp.vec3f if width == 1 else wp.types.matrix((3, width), wp.float32)
 
+    if width == 1:
+        row_sum = row_sum_single
+    else:
+
+        @wp.func
+        def row_sum(
+            values: wp.array(dtype=wp.mat33f),
+            at: wp.int32,
+            columns: wp.array(dtype=wp.int32),
+            begin: wp.int32,
+            count: wp.int32,
+            step: wp.int32,
+            x: wp.array(dtype=V),
+        ) -> V:
+            s = V()
+            for k in range(count):
+                s += values[at + step * k] * x[columns[begin + step * k]]
+            return s
+
+    @wp.func
+    def before(rows: Rows, i: int, low: int) -> int:
+        """Blocks of row i in columns before `low`, the start of its run."""
+        begin = rows.row_start[i]
+        count = int(0)
+        while begin + count < rows.diagonal[i] and rows.columns[begin + count] < low:
+            count += 1
+        return count
+
+    @wp.func
+    def after(rows: Rows, i: int, high: int) -> int:
+        """Blocks of row i in columns from `high` on, the end of its run."""
+        last = rows.row_start[i + 1] - 1
+        count = int(0)
+        while last - count > rows.diagonal[i] and rows.columns[last - count] >= high:
+            count += 1
+        return count
+
+    @wp.func
+    def left_sum(rows: Rows, i: int, skip: int, count: int, x: wp.array(dtype=V)) -> V:
+        """Sum over `count` blocks left of the diagonal, the first `skip` left out."""
+        at = rows.lower_start[i] + skip
+        return row_sum(rows.lower, at, rows.columns, rows.row_start[i] + skip, count, 1, x)
+
+    @wp.func
+    def right_sum(rows: Rows, i: int, x: wp.array(dtype=V)) -> V:
+        """Sum over the blocks right of the diagonal."""
+        begin = rows.diagonal[i] + 1
+        at = rows.row_start[i] - rows.lower_start[i] - i  # blocks right of earlier diagonals
+        return row_sum(rows.upper, at, rows.columns, begin, rows.row_start[i + 1] - begin, 1, x)
+
+    @wp.func
+    def right_sum_down(rows: Rows, i: int, skip: int, count: int, x: wp.array(dtype=V)) -> V:
+        """Sum over `count` blocks right of the diagonal, descending, the last `skip` left out.
+
+        Descending, because the backward sweep is: the hardware prefetches straight streams only.
+        """
+        end = rows.row_start[i + 1] - 1 - skip
+        right = rows.row_start[i] - rows.lower_start[i] - i - rows.diagonal[i] - 1
+        return row_sum(rows.upper, end + right, rows.columns, end, count, -1, x)
+
     @wp.kernel(module="unique")
     def forward(first: wp.int32, rows: Rows, b: wp.array(dtype=V), x: wp.array(dtype=V)):
         """x = M^-1 b."""
         run = first + wp.tid()
         low = run_begin(rows, run)
         for i in range(low, run_begin(rows, run + 1)):
-            s = b[i]
-            shift = rows.row_start[i] - rows.lower_start[i]
-            for e in range(rows.lower_start[i], rows.lower_start[i + 1]):
-                j = rows.columns[e + shift]
-                if j >= low:
-                    s -= rows.lower[e] * x[j]
-            x[i] = rows.inverse[i] * s
+            skip = before(rows, i, low)
+            count = rows.diagonal[i] - rows.row_start[i] - skip
+            x[i] = rows.inverse[i] * (b[i] - left_sum(rows, i, skip, count, x))
 
     @wp.kernel(module="unique")
     def residual(first: wp.int32, rows: Rows, x: wp.array(dtype=V), r: wp.array(dtype=V)):
@@ -176,18 +241,8 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         run = first + wp.tid()
         low = run_begin(rows, run)
         for i in range(low, run_begin(rows, run + 1)):
-            s = wp.diag(rows.extra[i]) * x[i]
-            begin = rows.row_start[i]
-            shift = begin - rows.lower_start[i]
-            for e in range(rows.lower_start[i], rows.lower_start[i + 1]):
-                j = rows.columns[e + shift]
-                if j >= low:
-                    break
-                s -= rows.lower[e] * x[j]
-            right = shift - i - rows.diagonal[i] - 1
-            for e in range(rows.diagonal[i] + 1, rows.row_start[i + 1]):
-                s -= rows.upper[e + right] * x[rows.columns[e]]
-            r[i] = s
+            s = wp.diag(rows.extra[i]) * x[i] - left_sum(rows, i, 0, before(rows, i, low), x)
+            r[i] = s - right_sum(rows, i, x)
 
     @wp.kernel(module="unique")
     def lower_residual(
@@ -201,20 +256,8 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         run = first + wp.tid()
         high = run_begin(rows, run + 1)
         for i in range(run_begin(rows, run), high):
-            s = b[i] - rows.middle[i] * x[i]
-            begin = rows.row_start[i]
-            shift = begin - rows.lower_start[i]
-            right = shift - i - rows.diagonal[i] - 1
-            end = rows.row_start[i + 1]
-            for m in range(end - rows.diagonal[i] - 1):
-                e = end - 1 - m
-                j = rows.columns[e]
-                if j < high:
-                    break
-                s -= rows.upper[e + right] * x[j]
-            for e in range(rows.lower_start[i], rows.lower_start[i + 1]):
-                s -= rows.lower[e] * x[rows.columns[e + shift]]
-            t[i] = s
+            s = b[i] - rows.middle[i] * x[i] - right_sum_down(rows, i, 0, after(rows, i, high), x)
+            t[i] = s - left_sum(rows, i, 0, rows.diagonal[i] - rows.row_start[i], x)
 
     @wp.kernel(module="unique")
     def backward(
@@ -227,23 +270,16 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         """y = x + M^-T (b - A x) for the t of `lower_residual`.
 
         Two kernels with one long loop each: one kernel with both took ten times as long for eight
-        right-hand sides. Descending inside the rows as well: ascending took three times as long
-        (the hardware prefetches straight streams only).
+        right-hand sides.
         """
         run = first + wp.tid()
         low = run_begin(rows, run)
         high = run_begin(rows, run + 1)
         for k in range(high - low):
             i = high - 1 - k
-            s = t[i]
-            right = rows.row_start[i] - rows.lower_start[i] - i - rows.diagonal[i] - 1
-            end = rows.row_start[i + 1]
-            for m in range(end - rows.diagonal[i] - 1):
-                e = end - 1 - m
-                j = rows.columns[e]
-                if j < high:
-                    s -= rows.upper[e + right] * y[j]
-            y[i] = x[i] + rows.inverse[i] * s
+            skip = after(rows, i, high)
+            count = rows.row_start[i + 1] - rows.diagonal[i] - 1 - skip
+            y[i] = x[i] + rows.inverse[i] * (t[i] - right_sum_down(rows, i, skip, count, y))
 
     @wp.kernel(module="unique")
     def defect(
@@ -258,13 +294,8 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         run = first + wp.tid()
         for i in range(run_begin(rows, run), run_begin(rows, run + 1)):
             s = b[i] - rows.middle[i] * x[i]
-            shift = rows.row_start[i] - rows.lower_start[i]
-            for e in range(rows.lower_start[i], rows.lower_start[i + 1]):
-                s -= rows.lower[e] * x[rows.columns[e + shift]]
-            right = shift - i - rows.diagonal[i] - 1
-            for e in range(rows.diagonal[i] + 1, rows.row_start[i + 1]):
-                s -= rows.upper[e + right] * x[rows.columns[e]]
-            r[i] = s
+            s -= left_sum(rows, i, 0, rows.diagonal[i] - rows.row_start[i], x)
+            r[i] = s - right_sum(rows, i, x)
             total[i] = x[i]
 
     @wp.kernel(module="unique")
