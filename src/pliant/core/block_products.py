@@ -62,25 +62,46 @@ _ROW_DOUBLE = (
 
 _ROTATED = """
 #ifdef __CUDACC__
-    wp::mat33d B = wp::mul(wp::mul(R, H), wp::transpose(R));
-    for (int p = 0; p < 3; ++p) B.data[p][p] += shift;
-    values.data[at] = wp::add(values.data[at], B);
+    for (wp::int32 b = low; b < k; ++b) {
+        wp::mat33d G;
+        for (int q = 0; q < 9; ++q) {
+            const wp::int32 e = 9 * (pair + b) + q;
+            G.data[q / 3][q % 3] = signs.data[e] * table.data[row + places.data[e]];
+        }
+        wp::mat33d B = wp::add(wp::mul(lam, G), wp::mul(mu, wp::transpose(G)));
+        B = wp::mul(wp::mul(R, B), wp::transpose(R));
+        for (int p = 0; p < 3; ++p) B.data[p][p] += mu * wp::trace(G);
+        const wp::int32 at = start + slots.data[slot + b];
+        values.data[at] = wp::add(values.data[at], B);
+    }
 #else
 #pragma clang fp contract(fast)
     typedef double lanes __attribute__((vector_size(32), aligned(8)));
-    const double *r = (const double *)&R, *h = (const double *)&H;
+    const double *r = (const double *)&R;
     const lanes r0 = {r[0], r[3], r[6], 0}, r1 = {r[1], r[4], r[7], 0}, r2 = {r[2], r[5], r[8], 0};
-    const lanes t0 = h[0] * r0 + h[1] * r1 + h[2] * r2;  // rows of H R^T
-    const lanes t1 = h[3] * r0 + h[4] * r1 + h[5] * r2;
-    const lanes t2 = h[6] * r0 + h[7] * r1 + h[8] * r2;
-    const lanes b0 = r[0] * t0 + r[1] * t1 + r[2] * t2;
-    const lanes b1 = r[3] * t0 + r[4] * t1 + r[5] * t2;
-    const lanes b2 = r[6] * t0 + r[7] * t1 + r[8] * t2;
-    double *out = (double *)(values.data + at);
-    const lanes zero = {0, 0, 0, 0}, one = {shift, 0, 0, 0};
-    *(lanes *)out += __builtin_shufflevector(b0, b1, 0, 1, 2, 4) + one;
-    *(lanes *)(out + 4) += __builtin_shufflevector(b1, b2, 1, 2, 4, 5) + one;
-    out[8] += b2[2] + shift;
+    const double *integrals = table.data + row;
+    for (wp::int32 b = low; b < k; ++b) {
+        const wp::uint8 *place = places.data + 9 * (pair + b);
+        const double *sign = signs.data + 9 * (pair + b);
+        double g[9];
+        for (int q = 0; q < 9; ++q) g[q] = sign[q] * integrals[place[q]];
+        double *out = (double *)(values.data + start + slots.data[slot + b]);
+        // rows of H R^T with H = lam G + mu G^T
+        const lanes t0 = (lam + mu) * g[0] * r0 + (lam * g[1] + mu * g[3]) * r1
+            + (lam * g[2] + mu * g[6]) * r2;
+        const lanes t1 = (lam * g[3] + mu * g[1]) * r0 + (lam + mu) * g[4] * r1
+            + (lam * g[5] + mu * g[7]) * r2;
+        const lanes t2 = (lam * g[6] + mu * g[2]) * r0 + (lam * g[7] + mu * g[5]) * r1
+            + (lam + mu) * g[8] * r2;
+        const lanes b0 = r[0] * t0 + r[1] * t1 + r[2] * t2;
+        const lanes b1 = r[3] * t0 + r[4] * t1 + r[5] * t2;
+        const lanes b2 = r[6] * t0 + r[7] * t1 + r[8] * t2;
+        const double shift = mu * (g[0] + g[4] + g[8]);
+        const lanes first = {shift, 0, 0, 0};
+        *(lanes *)out += __builtin_shufflevector(b0, b1, 0, 1, 2, 4) + first;
+        *(lanes *)(out + 4) += __builtin_shufflevector(b1, b2, 1, 2, 4, 5) + first;
+        out[8] += b2[2] + shift;
+    }
 #endif
 """
 
@@ -116,10 +137,22 @@ def row_sum_double(
 @wp.func_native(_ROTATED)
 def add_rotated(
     values: wp.array(dtype=wp.mat33d),
-    at: wp.int32,
+    start: wp.int32,
+    slots: wp.array2d(dtype=wp.uint8),
+    slot: wp.int32,
     R: wp.mat33d,
-    H: wp.mat33d,
-    shift: wp.float64,
+    table: wp.array2d(dtype=wp.float64),
+    row: wp.int32,
+    places: wp.array(dtype=wp.uint8),
+    signs: wp.array(dtype=wp.float64),
+    pair: wp.int32,
+    low: wp.int32,
+    k: wp.int32,
+    lam: wp.float64,
+    mu: wp.float64,
 ):
-    """values[at] += R H R^T + shift I."""
+    """values[start + slots[slot + b]] += R (lam G + mu G^T) R^T + mu tr(G) I for low <= b < k.
+
+    G_q = signs[9 (pair + b) + q] table[row + places[9 (pair + b) + q]], both tables seen as flat.
+    """
     ...

@@ -44,15 +44,20 @@ def _assemble(
         mu = stiffness_factor * d.mu[c]
         R = d.rotations[c]
         row = d.row[c]
-        low = 0
-        if d.kind == GRID:
-            low = a  # the corners of a grid cell are in ascending order
-        for b in range(low, k):
-            if d.kind == GRID or d.cells[c, b] >= i:
-                G = products(d, row, a, b)
-                H = lam * G + mu * wp.transpose(G)
-                j = start + int(slot[c, a * k + b])
-                add_rotated(A.values, j, R, H, mu * wp.trace(G))
+        if d.kind == GRID:  # whose corners are in ascending order: b >= a is right of the diagonal
+            pair = a * k
+            add_rotated(
+                A.values, start, slot, c * k * k + pair, R, d.table, row * d.table.shape[1],
+                d.places, d.signs, pair, a, k, lam, mu,
+            )  # fmt: skip
+        else:
+            for b in range(k):
+                if d.cells[c, b] >= i:
+                    G = products(d, row, a, b)
+                    H = lam * G + mu * wp.transpose(G)
+                    j = start + int(slot[c, a * k + b])
+                    B = R * H * wp.transpose(R) + (mu * wp.trace(G)) * unit
+                    A.values[j] = A.values[j] + B
     A.values[middle] = A.values[middle] + (mass_factor * mass[i]) * unit
 
 

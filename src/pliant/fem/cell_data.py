@@ -10,7 +10,13 @@ import warp as wp
 
 from pliant.core.launch import share, to_device, zeros
 from pliant.fem.body import Body
-from pliant.fem.cells import GRID, gradient_product_blocks, gradient_products, mean_gradient
+from pliant.fem.cells import (
+    GRID,
+    gradient_product_blocks,
+    gradient_products,
+    grid_places,
+    mean_gradient,
+)
 from pliant.fem.frames import qr_rotation, qr_rotation_adjoint, qr_rotation_derivative
 from pliant.fem.polar import rotation, rotation_adjoint, rotation_derivative
 
@@ -31,6 +37,7 @@ class CellData:
     """Device arrays of a body's cells and their material.
 
     shared: all G_ab of the most frequent row of the table, that of full cells on a grid.
+    places, signs: `cells.grid_places`, for grids.
     """
 
     kind: wp.int32
@@ -48,6 +55,8 @@ class CellData:
     incident: wp.array(dtype=wp.int32)
     shared_row: wp.int32
     shared: wp.array(dtype=wp.mat33d)
+    places: wp.array(dtype=wp.uint8)
+    signs: wp.array(dtype=wp.float64)
 
 
 @wp.func
@@ -119,4 +128,8 @@ def cell_data(body: Body, *, model: str) -> CellData:
     data.incident = share(body.pattern.incident, wp.int32)
     data.shared_row = common
     data.shared = to_device(blocks.reshape(k * k, 3, 3), wp.mat33d)
+    if body.kind == GRID:
+        places, signs = grid_places(k)
+        data.places = to_device(places.reshape(-1), wp.uint8)
+        data.signs = to_device(signs.reshape(-1), wp.float64)
     return data

@@ -170,10 +170,17 @@ def simplex_geometry_rows(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def gradient_product_blocks(kind: int, rows: np.ndarray, k: int) -> np.ndarray:
     """All G_ab of some cells on the host, (cells, k, k, 3, 3): `gradient_products` in NumPy."""
-    G = np.empty((len(rows), k, k, 3, 3))
     if kind == SIMPLEX:
         g = rows[:, :12].reshape(-1, 4, 3)[:, :k]
         return np.einsum("c,cai,cbj->cabij", rows[:, 12], g, g)
+
+    places, signs = grid_places(k)
+    return rows[:, places] * signs
+
+
+def grid_places(k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where each entry of G_ab is in a grid cell's row of integrals, and its sign: (k, k, 3, 3)."""
+    places, signs = np.empty((k, k, 3, 3), np.uint8), np.empty((k, k, 3, 3))
 
     def bit(a, axis):
         return (a >> axis) & 1
@@ -183,15 +190,15 @@ def gradient_product_blocks(kind: int, rows: np.ndarray, k: int) -> np.ndarray:
             s = [2 * bit(a, d) - 1 for d in range(3)]
             t = [2 * bit(b, d) - 1 for d in range(3)]
             pair = [bit(a, d) + bit(b, d) for d in range(3)]
-            place = np.empty((3, 3), int)
+            place = places[a, b]
             place[0, 0] = 3 * pair[1] + pair[2]
             place[1, 1] = 9 + 3 * pair[0] + pair[2]
             place[2, 2] = 18 + 3 * pair[0] + pair[1]
             for i, j, base, other in ((0, 1, 27, 2), (0, 2, 39, 1), (1, 2, 51, 0)):
                 place[i, j] = base + 3 * (2 * bit(b, i) + bit(a, j)) + pair[other]
                 place[j, i] = base + 3 * (2 * bit(a, i) + bit(b, j)) + pair[other]
-            G[:, a, b] = rows[:, place] * np.outer(s, t)
-    return G
+            signs[a, b] = np.outer(s, t)
+    return places, signs
 
 
 def stiffness_blocks(G: np.ndarray, lam: np.ndarray, mu: np.ndarray) -> np.ndarray:

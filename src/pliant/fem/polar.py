@@ -16,6 +16,12 @@ NEWTON_MIN_DETERMINANT = wp.constant(wp.float64(1.0e-3))
 """det(F) / (|F| / sqrt 3)^3 above which the Newton iteration is used: it needs about 9 steps at
 this bound and 4 near a rotation; below it the number of steps grows without limit."""
 
+FAR = wp.constant(wp.float64(1.0e-2))
+"""Square of a Newton step above which the next one is scaled."""
+
+NEAR = wp.constant(wp.float64(1.0e-16))
+"""Square of a Newton step below which it was the last: the error is half the square of the step."""
+
 
 @wp.func
 def _cofactor(F: wp.mat33d) -> wp.mat33d:
@@ -114,17 +120,17 @@ def rotation(F: wp.mat33d) -> wp.mat33d:
     det = wp.determinant(F)
     if det > NEWTON_MIN_DETERMINANT * n2 * wp.sqrt(n2):
         X = F
+        change = wp.float64(1.0)
         for _i in range(20):
             C = _cofactor(X)
             d = wp.ddot(X, C) / wp.float64(3.0)  # det X
-            # Frobenius scaling (Higham 1986) makes the first steps count
-            nx = _square_norm(X)
-            nc = _square_norm(C) / (d * d)
-            g = wp.sqrt(wp.sqrt(nc / nx))
+            g = wp.float64(1.0)
+            if change > FAR:  # Frobenius scaling (Higham 1986) makes the first steps count
+                g = wp.sqrt(wp.sqrt(_square_norm(C) / (d * d * _square_norm(X))))
             Y = wp.float64(0.5) * (g * X + C * (wp.float64(1.0) / (g * d)))
             change = _square_norm(Y - X)
             X = Y
-            if change < wp.float64(1.0e-30):
+            if change < NEAR:
                 break
         return X
     return _rotation_by_eigenvectors(F)
