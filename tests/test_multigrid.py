@@ -40,6 +40,7 @@ class System:
         force = mass[:, None] * (rng.standard_normal((n, 3)) + [0.0, -9.81, 0.0])
         self.b = to_device(force, wp.vec3d)
         self.multigrid = Multigrid(body, self.free)
+        self.multigrid.expect_contrast(E.max() / E.min())
 
     def assemble(self, turn):
         """Turn the body about z [rad] and assemble."""
@@ -93,6 +94,15 @@ def test_hard_materials(resolution):
     assert System(body, nu=0.45).solve().iterations <= 20
     assert System(body, stiffness=half).solve().iterations <= 20
     assert System(body, stiffness=cells).solve().iterations <= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("resolution", [20, 40])
+def test_iterations_of_large_bodies(resolution):
+    body = cuboid(resolution)
+    for held in (True, False):
+        assert System(body, held=held).solve().iterations <= 12
+    test_hard_materials(resolution)
 
 
 @pytest.mark.parametrize("name", ["cuboid", "torus"])

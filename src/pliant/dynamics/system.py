@@ -77,8 +77,8 @@ class System:
         self.contact: Contact | None = None
         if scene.obstacles:
             self.contact = Contact(body, scene.obstacles, scene.contact)
-        self.set_material(scene.material)
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
+        self.set_material(scene.material)
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
         # small bodies gain nothing, and without a past a resumed run ends with the same bits
         multigrid = isinstance(self.preconditioner, Multigrid)
@@ -95,6 +95,9 @@ class System:
         self.elasticity.set_material(self.lam, self.mu)
         if self.walls is not None:
             self.walls.set_material(self.lam, self.mu)
+        if isinstance(self.preconditioner, Multigrid):
+            stiffness = self.lam + 2.0 * self.mu
+            self.preconditioner.expect_contrast(float(stiffness.max() / stiffness.min()))
         density = material.densities(len(body.cells))
         weights = (density[:, None] * body.node_volumes).reshape(-1)
         self.mass_host = np.bincount(body.cells.reshape(-1), weights, self.node_count)

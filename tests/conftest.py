@@ -1,0 +1,9 @@
+"""One thread a test process where several run side by side: threads of two would share a core.
+
+Tests about threads set their number themselves.
+"""
+
+import os
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("PLIANT_THREADS", "1")
