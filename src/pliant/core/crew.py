@@ -147,9 +147,7 @@ class _Form:
     """How the arguments of a kernel are laid out for given types; made once, checked by Warp."""
 
     def __init__(self, kernel: Any, inputs: Sequence[Any]):
-        command: Any = wp.launch(
-            kernel, dim=1, inputs=list(inputs), device="cpu", record_cmd=True
-        )
+        command: Any = wp.launch(kernel, dim=1, inputs=list(inputs), device="cpu", record_cmd=True)
         self._command = command  # keeps the compiled module loaded
         self.labels = [a.label for a in kernel.adj.args]
         fields = zip(self.labels, map(type, command.params[1:]), strict=True)

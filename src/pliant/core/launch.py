@@ -124,9 +124,7 @@ class Series:
                 launch.run()
 
 
-def launch(
-    kernel: Any, count: int, inputs: Sequence[Any], *, grain: int = DEFAULT_GRAIN
-) -> None:
+def launch(kernel: Any, count: int, inputs: Sequence[Any], *, grain: int = DEFAULT_GRAIN) -> None:
     """Run `kernel` over `count` items with `inputs` (without `first`)."""
     if count == 0:
         return

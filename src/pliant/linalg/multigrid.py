@@ -228,9 +228,10 @@ def _diagonal(level: Level) -> np.ndarray:
 class Cycle:
     """The cycle for `width` right-hand sides: z from b, both in single precision.
 
-    Sweeps before and after each coarse correction: one, or three for a material with jumps. Problems
-    from level 2 on are solved by two cycles instead of one (a W-cycle below level 1). The coarse levels of a slender body are too stiff in bending for one to do, and
-    all of them together are a seventh of the work.
+    Sweeps before and after each coarse correction: one, or three for a material with jumps.
+    Problems from level 2 on are solved by two cycles instead of one (a W-cycle below level 1): the
+    coarse levels of a slender body are too stiff in bending for one to do, and all of them together
+    are a seventh of the work.
     """
 
     def __init__(self, multigrid: Multigrid, width: int):

@@ -188,7 +188,7 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     def before(rows: Rows, i: int, low: int) -> int:
         """Blocks of row i in columns before `low`, the start of its run."""
         begin = rows.row_start[i]
-        count = int(0)
+        count = wp.int32(0)
         while begin + count < rows.diagonal[i] and rows.columns[begin + count] < low:
             count += 1
         return count
@@ -197,7 +197,7 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     def after(rows: Rows, i: int, high: int) -> int:
         """Blocks of row i in columns from `high` on, the end of its run."""
         last = rows.row_start[i + 1] - 1
-        count = int(0)
+        count = wp.int32(0)
         while last - count > rows.diagonal[i] and rows.columns[last - count] >= high:
             count += 1
         return count
