@@ -129,6 +129,41 @@ def test_an_interrupted_fit_goes_on(scene, tmp_path, run, monkeypatch):
     assert "holds another fit ('unknowns'" in err
 
 
+@pytest.mark.parametrize(
+    ("options", "last"),
+    [
+        (("--optimiser", "lbfgs"), 2),
+        (("--optimiser", "bb"), 2),
+        (("--multi-start", 2), 1),  # among the starts: they are tried again
+        (("--multi-start", 2), 7),  # in the fit that follows: it is gone on with
+    ],
+    ids=["lbfgs", "bb", "starts", "after-starts"],
+)
+def test_every_optimiser_goes_on(scene, tmp_path, run, monkeypatch, options, last):
+    out = tmp_path / "parts"
+    common = ("reconstruct", scene, *FILM, "--noise", "0.05voxel", "--no-report", *options,
+              "--unknown", "youngs_modulus=300", "--out", out)  # fmt: skip
+    append = fits.FitDirectory.append
+
+    def stop(self, line):
+        append(self, line)
+        if line.step.iteration >= last:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fits.FitDirectory, "append", stop)
+        run(*common, code=130)
+    before = [json.loads(x) for x in (out / "history.jsonl").read_text().splitlines()]
+    text, _ = run(*common, "--json")
+    lines = [json.loads(x) for x in (out / "history.jsonl").read_text().splitlines()]
+    if before[-1]["stage"] == "":
+        assert lines[: len(before)] == before
+    fitted = [x for x in lines if x["stage"] == ""]
+    assert [x["iteration"] for x in fitted] == sorted(x["iteration"] for x in fitted)
+    E = json.loads(text)["unknowns"]["youngs_modulus"]
+    assert E["value"] == pytest.approx(200.0, abs=3.0 * E["sigma"])
+
+
 def test_a_recording_from_elsewhere(scene, tmp_path, run, caplog):
     """Points in millimetres, without times, cameras or record, with a wall behind them."""
     seen = tmp_path / "seen"

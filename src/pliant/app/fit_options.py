@@ -7,7 +7,7 @@ density = "1.0+-0.05"
 [bounds]                 by label
 poisson_ratio = [0.2, 0.49]
 [fit]
-optimiser = "lbfgs"      auto, lm, lbfgs, bb
+optimiser = "lbfgs"      auto, lm, gncg, lbfgs, bb
 field = "tv"             a Young's modulus for every cell: tv or smooth, with
 field_weight = 1.0       its weight
 multi_start = 5

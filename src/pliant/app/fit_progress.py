@@ -1,5 +1,6 @@
 """Progress of a fit on standard error: a line per optimiser step, a bar within it."""
 
+import statistics
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,10 +72,17 @@ def fit_progress(offset: int = 0) -> Iterator[FitProgress]:
 
 
 def step_line(step: Step, offset: int = 0) -> str:
-    """Iteration, cost, rms and values on one line; a field of many values by its mean."""
-    items = list(step.values.items())
-    shown = items if len(items) <= 12 else items[:4]
-    values = "  ".join(f"{label} {value:.5g}" for label, value in shown)
-    more = f"  and {len(items) - len(shown)} more" if len(items) > len(shown) else ""
+    """Iteration, cost, rms and values on one line; a value per cell by median and range."""
+    shown: list[str] = []
+    cells: dict[str, list[float]] = {}
+    for label, value in step.values.items():
+        name, bracket, _ = label.partition("[")
+        if bracket:
+            cells.setdefault(name, []).append(value)
+        else:
+            shown.append(f"{label} {value:.5g}")
+    for name, values in cells.items():
+        low, middle, high = min(values), statistics.median(values), max(values)
+        shown.append(f"{name} {low:.4g} to {high:.4g}, median {middle:.4g}")
     head = f"iteration {step.iteration + offset:2d}  cost {step.cost:.6g}  rms {step.rms:.4g} m  "
-    return head + values + more
+    return head + "  ".join(shown)

@@ -250,6 +250,8 @@ def run_fit(
         last = before[-1]
         offset, spent = last.step.iteration, last.seconds
         resumed = unlabelled(starts, last.step.values, scene)
+        if options.get("max_iterations"):  # of the whole fit, not of each part
+            options["max_iterations"] = max(1, options["max_iterations"] - offset)
     began = time.perf_counter()
 
     with interrupts() as asked, fit_progress(offset) as shown:

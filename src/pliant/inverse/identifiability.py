@@ -9,7 +9,10 @@ from pliant.inverse.material_unknowns import POISSON_RANGE
 from pliant.inverse.problem import Problem
 
 BLIND = 0.3
-"""Relative standard deviation of a positive unknown above which the data hardly see it."""
+"""Standard deviation, against the unknown's own size, above which the data hardly see it."""
+
+ROUGH = 0.03
+"""The same above which it is known only roughly, and its value not to be quoted without it."""
 
 CORRELATED = 0.98
 """Correlation above which two unknowns are only known in combination."""
@@ -44,12 +47,21 @@ def advise(
             if abs(c) > CORRELATED and max(sigma_q[i], sigma_q[j]) > 0.1:
                 out.append(_tied(labels, values, covariance, i, j, c))
                 tied |= {i, j}
+    duration = problem.last_step * problem.scene.dt
+    relative = sigma / problem.unknowns.sizes(q, problem.scene, duration)
+    rough = []
     for i, label in enumerate(labels):
-        if i not in tied and sigma[i] > BLIND * max(abs(values[i]), 1e-12):
+        if i in tied:
+            continue
+        if relative[i] > BLIND:
             out.append(
                 f"The data hardly see {label}: {values[i]:.4g} +- {sigma[i]:.2g}. "
                 "Let the body move more, film it longer, or give a prior."
             )
+        elif relative[i] > ROUGH:
+            rough.append(f"{label} ({100 * relative[i]:.0f} %)")
+    if rough:
+        out.append(f"The data see only roughly, to one sigma: {', '.join(rough)}.")
     out += _at_bounds(problem, q)
     out += _integrator_damping(problem, labels, values)
     for i, label in enumerate(labels):

@@ -93,6 +93,9 @@ class PoissonRatio(Unknown):
         s = 1.0 / (1.0 + np.exp(-q))
         return (hi - lo) * s * (1.0 - s)
 
+    def size_of(self, value, scene, duration):
+        return np.maximum(np.abs(value), 0.1)
+
     def apply(self, scene, q):
         nu = float(self.value(q)[0])
         return replace(scene, material=replace(scene.material, poisson_ratio=nu))

@@ -204,12 +204,17 @@ class _Fitter:
         q = self._uniform(q)
         if asked.multi_start == 1 and not asked.coarse_to_fine:
             return q
-        scene = self.scene
-        if can_coarsen(scene) and all(m.size < MOST_TANGENTS for m in self.unknowns.members):
-            scene = coarser(scene)
+        problem = None
+        if can_coarsen(self.scene) and all(m.size < MOST_TANGENTS for m in self.unknowns.members):
+            try:
+                problem = self.problem(coarser(self.scene))
+            except BadInput as error:  # a wall or a load that twice the spacing misses
+                if asked.coarse_to_fine:
+                    raise BadInput(f"Coarse to fine fails here: {error}") from error
         elif asked.coarse_to_fine:
             raise BadInput("Coarse to fine needs a body on a grid and one modulus throughout.")
-        problem = self.problem(scene)
+        if problem is None:
+            problem = self.problem(self.scene)
         if asked.multi_start > 1:
             q = self._best_start(problem, q)
         if asked.coarse_to_fine:

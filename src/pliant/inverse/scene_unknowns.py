@@ -7,11 +7,14 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import Scene
-from pliant.inverse.unknown import OnSphere, Positive, Unknown, zero_direction
+from pliant.inverse.unknown import OnSphere, Positive, Unknown, extent, zero_direction
 
 
 class Gravity(Unknown):
     """The gravity vector."""
+
+    def size_of(self, value, scene, duration):
+        return np.full(self.size, max(float(np.linalg.norm(value)), 1.0))
 
     def apply(self, scene, q):
         return replace(scene, gravity=tuple(float(c) for c in q))
@@ -62,6 +65,9 @@ class GroundNormal(OnSphere):
 class GroundOffset(Unknown):
     """Offset of the first plane along its normal."""
 
+    def size_of(self, value, scene, duration):
+        return np.full(1, extent(scene))
+
     def apply(self, scene, q):
         plane = _first_plane(scene)
         return _with_obstacle(scene, plane, replace(scene.obstacles[plane], offset=float(q[0])))
@@ -86,6 +92,10 @@ class ContactStiffness(Positive):
 
 class InitialMotion(Unknown):
     """initial_velocity or initial_spin."""
+
+    def size_of(self, value, scene, duration):
+        way = extent(scene) if self.name == "initial_velocity" else 1.0
+        return np.full(self.size, max(float(np.linalg.norm(value)), way / duration))
 
     def apply(self, scene, q):
         return replace(scene, **{self.name: tuple(float(c) for c in q)})

@@ -40,6 +40,13 @@ class Unknown:
         """d value / d q per component, for error bars."""
         return np.ones(self.size)
 
+    def size_of(self, value: np.ndarray, scene: Scene, duration: float) -> np.ndarray:
+        """What error bars are judged by, per component: the value, or a size that it comes in.
+
+        duration [s]: of the recording.
+        """
+        return np.maximum(np.abs(value), 1e-12)
+
     def apply(self, scene: Scene, q: np.ndarray) -> Scene:
         """The scene with this unknown set."""
         raise TypeError(self.name)
@@ -102,6 +109,10 @@ class OnSphere(Unknown):
         t1 /= np.linalg.norm(t1)
         return n, [t1, np.cross(n, t1)]
 
+    def size_of(self, value, scene, duration):
+        """A radian."""
+        return np.ones(self.size)
+
     def coordinates(self, value):
         """Where the ray along `value` meets the tangent plane of the start."""
         n, tangents = self._frame()
@@ -124,3 +135,8 @@ class OnSphere(Unknown):
         length = np.linalg.norm(m)
         n = m / length
         return [(t - n * (n @ t)) / length for t in tangents]
+
+
+def extent(scene: Scene) -> float:
+    """Largest side of the body's box [m]."""
+    return float(np.ptp(scene.body.nodes, axis=0).max())

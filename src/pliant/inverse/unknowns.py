@@ -167,6 +167,11 @@ class UnknownSet:
             [m.slope(p) for m, p in zip(self.members, self.split(q), strict=True)]
         )
 
+    def sizes(self, q: np.ndarray, scene: Scene, duration: float) -> np.ndarray:
+        """What the error bar of each component is judged by."""
+        parts = zip(self.members, self.split(q), strict=True)
+        return np.concatenate([m.size_of(m.value(p), scene, duration) for m, p in parts])
+
     def apply(self, scene: Scene, q: np.ndarray) -> Scene:
         """The scene with all unknowns set."""
         for m, p in zip(self.members, self.split(q), strict=True):

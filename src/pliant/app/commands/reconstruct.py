@@ -66,7 +66,7 @@ def reconstruct_scene(
     loss: Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}.")] = "huber",
     optimiser: Annotated[
         str | None,
-        typer.Option("--optimiser", help="auto, lm, lbfgs or bb (Barzilai-Borwein descent)."),
+        typer.Option("--optimiser", help="auto, lm, gncg (fields), lbfgs or bb (descent)."),
     ] = None,
     prior: Annotated[
         list[str] | None,
