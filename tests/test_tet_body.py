@@ -139,10 +139,10 @@ def test_nothing_is_printed_or_left_behind(capfd, tmp_path, monkeypatch):
 
 
 def test_a_mesher_that_dies_is_reported(monkeypatch):
-    monkeypatch.setattr("pliant.fem.tet_body._TETWILD", "import os; os.abort()")
+    monkeypatch.setattr("pliant.fem.meshing._TETWILD", "import os; os.abort()")
     with pytest.raises(BadInput, match="cannot mesh this surface"):
         TetBody(shapes.sphere(radius=1.0), 0.5)
-    monkeypatch.setattr("pliant.fem.tet_body._TETWILD", "import pytetwild_of_old")
+    monkeypatch.setattr("pliant.fem.meshing._TETWILD", "import pytetwild_of_old")
     with pytest.raises(MissingExtra, match="pytetwild"):
         TetBody(shapes.sphere(radius=1.0), 0.5)
 
