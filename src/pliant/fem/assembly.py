@@ -15,8 +15,8 @@ import warp as wp
 from pliant.core.block_products import add_rotated
 from pliant.core.launch import launch
 from pliant.fem.block_rows import BlockRows, stored_at
-from pliant.fem.cell_data import HEAVY, CellData, products
-from pliant.fem.cells import GRID
+from pliant.fem.cell_data import HEAVY, CellData
+from pliant.fem.cells import GRID, mean_gradient
 
 
 @wp.kernel
@@ -50,14 +50,15 @@ def _assemble(
                 A.values, start, slot, c * k * k + pair, R, d.table, row * d.table.shape[1],
                 d.places, d.signs, pair, a, k, lam, mu,
             )  # fmt: skip
-        else:
+        else:  # G = V g_a g_b^T: turning the gradients turns it
+            V = d.table[row, 12]
+            ga = R * mean_gradient(d.kind, d.table, row, a, d.centre_gradient)
             for b in range(k):
                 if d.cells[c, b] >= i:
-                    G = products(d, row, a, b)
-                    H = lam * G + mu * wp.transpose(G)
+                    gb = R * mean_gradient(d.kind, d.table, row, b, d.centre_gradient)
                     j = start + int(slot[c, a * k + b])
-                    B = R * H * wp.transpose(R) + (mu * wp.trace(G)) * unit
-                    A.values[j] = A.values[j] + B
+                    B = wp.outer(lam * V * ga, gb) + wp.outer(mu * V * gb, ga)
+                    A.values[j] = A.values[j] + B + (mu * V * wp.dot(ga, gb)) * unit
     A.values[middle] = A.values[middle] + (mass_factor * mass[i]) * unit
 
 

@@ -322,7 +322,7 @@ class Elasticity:
                 _rest_forces,
                 self.node_count,
                 [self.data, self._gradient_integrals, float(self.body.dim), -factor * s, out],
-                grain=4000,
+                grain=HEAVY,
             )
 
     def add_force_tangent(

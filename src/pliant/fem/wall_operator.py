@@ -12,6 +12,9 @@ from pliant.core.launch import launch, share, to_device, zeros
 from pliant.fem.block_rows import BlockRows, add_block
 from pliant.fem.walls import Walls
 
+FEW = 100
+"""Nodes per thread from which these kernels are split (a microsecond each)."""
+
 
 @wp.kernel
 def _assemble_walls(
@@ -93,6 +96,7 @@ class WallOperator:
                 self._node, self._start, self._incident, self._cell, self._slot, self._k,
                 self._blocks, factor, matrix.rows,
             ],
+            grain=FEW,
         )  # fmt: skip
 
     def add_force(self, x: wp.array, out: wp.array, *, factor: float = 1.0) -> None:
@@ -104,4 +108,5 @@ class WallOperator:
                 self._node, self._start, self._incident, self._corners, self._k, self._blocks,
                 factor, x, out,
             ],
+            grain=FEW,
         )  # fmt: skip

@@ -31,7 +31,7 @@ WIDTHS = (4, 8, 16)
 ROWS = 64
 """Nodes per chunk of a sum."""
 
-ROWS_GRAIN = 24
+ROWS_GRAIN = 2
 """Chunks per thread from which kernels are split."""
 
 

@@ -21,11 +21,11 @@ from pliant.fem.pattern import Pattern
 CHUNK = 256
 """Nodes per chunk of a sum: long enough to hide the launch, short enough to share between cores."""
 
-CHUNK_GRAIN = 8
-"""Chunks per thread from which vector kernels are split (about 2,000 nodes, 0.3 ms of products)."""
+CHUNK_GRAIN = 2
+"""Chunks per thread from which vector kernels are split (about 500 nodes, 50 us of products)."""
 
 
-MIRROR_GRAIN = 3000
+MIRROR_GRAIN = 500
 """Rows per thread from which mirroring is split (a tenth of a microsecond each)."""
 
 

@@ -192,7 +192,7 @@ class GalerkinProduct:
             limits = [to_device(level.radius, wp.int32)]
         arguments = [runs, fine, *place, *restrict.arrays, lattice, *limits, coarse, cube]
         self._keep = arguments  # recorded launches hold addresses, not references
-        grain = 1 if level.node_count > 300 else runs
+        grain = 1 if level.node_count > 50 else runs
         self._product = Recorded(kernel, runs, arguments, grain=grain)
 
     def run(self) -> None:

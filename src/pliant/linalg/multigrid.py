@@ -29,11 +29,11 @@ from pliant.linalg.smoother import (
 REFRESH_COST = 3.0
 """What a refresh costs, in iterations: the hierarchy is recomputed when ageing has cost as much."""
 
-LARGE_LEVEL = 1_500
-"""Nodes from which a level's sweeps are worth two threads: on a coarse level of a cut body, with 60
-blocks a row, half a sweep over 1,500 rows takes 0.15 ms, about as long as handing it over."""
+LARGE_LEVEL = 256
+"""Nodes from which a level's sweeps are worth two threads: half a sweep over 256 rows takes 10
+microseconds, handing it over one or two."""
 
-SHORT_GRAIN = 12_000
+SHORT_GRAIN = 1_000
 """Nodes per thread from which interpolation is split (20 ns a node)."""
 
 TWICE_FROM = 2

@@ -31,7 +31,7 @@ SAME = 1e-11
 ROWS = 128
 """Nodes per chunk of a sum."""
 
-ROWS_GRAIN = 12
+ROWS_GRAIN = 2
 """Chunks per thread from which kernels are split."""
 
 Columns: Any = wp.types.matrix((3, DEPTH), wp.float32)
