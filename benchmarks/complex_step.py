@@ -23,8 +23,9 @@ import warp as wp
 from pliant.complexstep import Multicomplex, derivative
 from pliant.complexstep.kernel_types import add, div, dual1, dual2, mul, step_exp
 from pliant.core.launch import launch, set_threads, to_device, zeros
-from pliant.fem.law_kernels import QuadratureData, gradient_at, law_kernels
+from pliant.fem.law_kernels import law_kernels
 from pliant.fem.laws import LAWS
+from pliant.fem.quadrature_points import QuadratureData, gradient_at
 
 OPERATORS = (add, mul, div)  # Warp finds + * / of the kernel types by these names
 ROUNDS = 5

@@ -5,6 +5,7 @@ import warp as wp
 
 from pliant.core.errors import SolverFailure
 from pliant.core.launch import to_device, zeros
+from pliant.dynamics.directional_newton import add_contact_product
 from pliant.dynamics.law_system import LawSystem
 from pliant.dynamics.newton import Newton, NewtonFailure, NewtonRecord
 from pliant.linalg.blocks import dot, keep_free
@@ -50,12 +51,29 @@ class StaticProblem:
         if s.walls is not None:
             s.walls.assemble(self.matrix, 1.0)
         if s.contact is not None:
+            self.linearise(x)
+            s.contact.add_to_matrix(self.matrix)
+
+    def linearise(self, x: wp.array) -> None:
+        """Take `multiply` at u = x."""
+        s = self.system
+        self._at = x
+        if s.contact is not None:
             self._scratch.zero_()
             s.contact.add_forces(
                 x, self._zero, x, (x, self._zero), f_new=1.0, f_old=0.0, per_x=(1.0, 0.0),
                 out=self._scratch,
             )  # fmt: skip
-            s.contact.add_to_matrix(self.matrix)
+
+    def multiply(self, p: wp.array, out: wp.array) -> None:
+        """out = stiffness times p, without a matrix."""
+        s = self.system
+        out.zero_()
+        s.hyper.add_direction(self._at, p, out, factor=1.0)
+        if s.walls is not None:
+            s.walls.add_force(p, out, factor=1.0)
+        if s.contact is not None:
+            add_contact_product(s.contact, p, out)
 
     def scale(self, u: wp.array) -> float:
         """Largest of the loads and the reactions of held nodes."""
@@ -79,7 +97,7 @@ def solve_law_static(
     whether a failed step is tried again with less load (from zero: `start` is then at rest).
     """
     problem = StaticProblem(system)
-    newton = Newton(problem, system.node_count, direct=True)
+    newton = Newton(problem, system.node_count, direct=True, tangent=system.tangent)
     boundary = system.boundary
     u = to_device(np.zeros((system.node_count, 3)) if start is None else start, wp.vec3d)
     saved = wp.clone(u)

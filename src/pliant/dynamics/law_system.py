@@ -18,8 +18,9 @@ import warp as wp
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.core.solution import Outcome, Solution
+from pliant.dynamics.directional_newton import add_contact_product
 from pliant.dynamics.integrators import INTEGRATORS, Integrator
-from pliant.dynamics.newton import Newton, NewtonFailure, NewtonRecord
+from pliant.dynamics.newton import TANGENTS, Newton, NewtonFailure, NewtonRecord
 from pliant.dynamics.scene import Scene, vector3
 from pliant.dynamics.system import State, StepRecord, System
 from pliant.fem.hyperelastic import Hyperelasticity
@@ -52,7 +53,11 @@ def scene_law(scene: Scene) -> Law:
 class LawSystem(System):
     """Operators of a scene with a law; `step` is Newton's method."""
 
-    def __init__(self, scene: Scene):
+    def __init__(self, scene: Scene, *, tangent: str = "assembled"):
+        """tangent: "assembled" or "directional", how Newton's method sees it (dynamics.newton)."""
+        if tangent not in TANGENTS:
+            raise BadInput(f"tangent must be one of {', '.join(TANGENTS)}, not '{tangent}'.")
+        self.tangent = tangent
         self.hyper = Hyperelasticity(scene.body, scene_law(scene))
         self.halved: list[tuple[float, int]] = []  # (time, parts) of steps that were cut
         self.version = 0  # counts changes of the material, after which an old tangent is of no use
@@ -228,15 +233,39 @@ class StepProblem:
         if s.walls is not None and self.stiff[0] != 0.0:
             s.walls.assemble(self.matrix, self.stiff[0])
         if s.contact is not None:
-            scratch = self._w
-            scratch.zero_()
-            s.contact.add_forces(
-                self.state.u, self.state.v, self.u_next, (self.u_next, self.v_next),
-                f_new=scheme.force[0], f_old=scheme.force[1],
-                per_x=(self.c, scheme.next_v[0]), out=scratch,
-            )  # fmt: skip
+            self._prepare_contact()
             s.contact.add_to_matrix(self.matrix)
         self.timings["assembly"] += perf_counter() - t0
+
+    def linearise(self, x: wp.array) -> None:
+        """Take `multiply` at x."""
+        self.place(x)
+        self._prepare_contact()
+
+    def multiply(self, p: wp.array, out: wp.array) -> None:
+        """out = dg/dx p at the x of `linearise`, without a matrix."""
+        s, scheme = self.system, self.scheme
+        out.zero_()
+        add_scaled_rows(out, s.mass, self.mass[0], p)
+        s.hyper.add_direction(self.u_next, p, out, factor=scheme.force[0] * self.c)
+        if self.beta > 0.0:
+            s.hyper.add_viscous(self.predicted, p, out, factor=self.beta * self.damping[0])
+        if s.walls is not None:
+            s.walls.add_force(p, out, factor=self.stiff[0])
+        if s.contact is not None:
+            add_contact_product(s.contact, p, out)
+
+    def _prepare_contact(self) -> None:
+        """Blocks of the contact at u_next."""
+        s, scheme, scratch = self.system, self.scheme, self._w
+        if s.contact is None:
+            return
+        scratch.zero_()
+        s.contact.add_forces(
+            self.state.u, self.state.v, self.u_next, (self.u_next, self.v_next),
+            f_new=scheme.force[0], f_old=scheme.force[1],
+            per_x=(self.c, scheme.next_v[0]), out=scratch,
+        )  # fmt: skip
 
     def first_guess(self) -> wp.array:
         """x of an unchanged acceleration; held components as they must be."""
@@ -313,7 +342,8 @@ class StepProblem:
 
 
 def _newton_for(system: System) -> Newton:
-    return Newton(None, system.node_count)
+    assert isinstance(system, LawSystem)
+    return Newton(None, system.node_count, tangent=system.tangent)
 
 
 def make_system(scene: Scene) -> System:

@@ -6,7 +6,8 @@ tangent of every quadrature point clamped to be positive definite as long as the
 away or the exact tangent is indefinite. The line search looks at the slope r . dx only: no energy
 is needed, so contact and friction take part, and rounding cannot stop it close to the solution.
 A tangent is kept for the next iteration, or the next time step, as long as it reduces the residual
-well: a new one costs as much as ten products with it.
+well: a new one costs as much as ten products with it. With tangent="directional" the matrix only
+preconditions, and products with the exact tangent are taken cell by cell.
 """
 
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ import warp as wp
 from pliant.core.errors import SolverFailure
 from pliant.core.launch import zeros
 from pliant.core.solution import Outcome, Solution
+from pliant.dynamics.directional_newton import DirectionalGradients
 from pliant.linalg.blocks import BlockMatrix, combine, dot, keep_free
 from pliant.linalg.direct import DirectSolver
 from pliant.linalg.pcg import ConjugateGradients, Preconditioner, Tolerance
@@ -49,6 +51,12 @@ PATIENCE = 3
 KEEP = 0.1
 """A tangent whose step left less than this share of the residual serves again (time steps only)."""
 
+STALE = 2.0
+"""A directional solve that took this many times the iterations of a fresh preconditioner has it
+assembled anew next time."""
+
+TANGENTS = ("assembled", "directional")
+
 DIRECT_NODES = 1_200
 """Bodies up to this size are factorised when the tangent is badly conditioned (statics)."""
 
@@ -70,6 +78,14 @@ class NewtonProblem(Protocol):
 
     def assemble(self, x: wp.array, *, project: bool) -> None:
         """matrix = -dr/dx, clamped or exact."""
+        ...
+
+    def linearise(self, x: wp.array) -> None:
+        """Make `multiply` that of x."""
+        ...
+
+    def multiply(self, p: wp.array, out: wp.array) -> None:
+        """out = -dr/dx p, exact and without a matrix."""
         ...
 
 
@@ -94,10 +110,20 @@ class NewtonRecord:
 class Newton:
     """Buffers and the iteration; one instance per problem size."""
 
-    def __init__(self, problem: NewtonProblem | None, node_count: int, *, direct: bool = False):
-        """problem: may be set later, and again: the buffers fit all of one size."""
+    def __init__(
+        self, problem: NewtonProblem | None, node_count: int, *, direct: bool = False,
+        tangent: str = "assembled",
+    ):
+        """problem: may be set later, and again: the buffers fit all of one size.
+
+        direct: small systems are factorised; tangent: "assembled", or "directional" (no matrix but
+        an old one that preconditions).
+        """
         self._problem = problem
-        self.direct = direct and node_count <= DIRECT_NODES
+        self.directional = DirectionalGradients(node_count) if tangent == TANGENTS[1] else None
+        self._stale = True  # whether the preconditioner's matrix is too old
+        self._usual = 0.0  # iterations a decade with a fresh one
+        self.direct = direct and node_count <= DIRECT_NODES and self.directional is None
         self.kept: object = None  # what the matrix at hand was assembled for
         self._r, self._dx, self._trial = (zeros(node_count, wp.vec3d) for _ in range(3))
 
@@ -130,16 +156,22 @@ class Newton:
             if linear:
                 forcing = max(TIGHTEST, min(LOOSEST, 0.5 * tolerance * scale / max(norm, 1e-300)))
             old = keep is not None and self.kept == keep
-            if not old:
-                p.assemble(x, project=project)
-                record.tangents += 1
-            self._start(given)
-            solution = self._solve(r, dx, forcing, refresh=not old)
+            if self.directional is not None:
+                old, project = False, False
+                solution = self._solve_along(x, r, dx, given, forcing, record)
+            else:
+                if not old:
+                    p.assemble(x, project=project)
+                    record.tangents += 1
+                self._start(given)
+                solution = self._solve(r, dx, forcing, refresh=not old)
             uphill = solution.outcome is Outcome.INDEFINITE
             uphill = uphill or (given is None and dot(r, dx) <= 0.0)
             if not project and not old and uphill:
                 clamped_for, project = 0, True
                 p.assemble(x, project=True)
+                record.tangents += 1
+                self._stale = self.directional is not None
                 self._start(given)
                 solution = self._solve(r, dx, forcing)
             record.solver_iterations += solution.iterations
@@ -199,6 +231,26 @@ class Newton:
         tolerance = Tolerance(relative=0.0, absolute=forcing * start, max_iterations=400)
         solution = p.solver.solve(r, dx, tolerance)
         p.preconditioner.report(solution)
+        return solution
+
+    def _solve_along(self, x, r, dx, given, forcing: float, record: "NewtonRecord") -> Solution:
+        """K(x) dx = r by products along directions."""
+        p = self.problem
+        assert self.directional is not None
+        if self._stale:
+            p.assemble(x, project=True)
+            p.preconditioner.update(p.matrix)
+            record.tangents += 1
+        p.linearise(x)
+        self._start(given)
+        solution = self.directional.solve(
+            p.multiply, p.preconditioner, p.matrix.free, r, dx, relative=forcing,
+            max_iterations=400,
+        )  # fmt: skip
+        tight = np.log10(1.0 / forcing)  # decades asked for: loose solves say little
+        if self._stale:
+            self._usual = (solution.iterations + 5) / tight
+        self._stale = solution.iterations > STALE * self._usual * tight
         return solution
 
     def _advance(self, x, r, dx, *, search: bool) -> tuple[float, int]:

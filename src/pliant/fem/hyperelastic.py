@@ -22,9 +22,11 @@ from pliant.core.launch import launch, to_device, zeros
 from pliant.fem.body import Body
 from pliant.fem.cell_data import CellData
 from pliant.fem.cell_quadrature import cell_quadrature
+from pliant.fem.directional_tangent import directional_kernel
 from pliant.fem.ghost_operator import GhostOperator
-from pliant.fem.law_kernels import QuadratureData, gradient_at, law_kernels, lower_block
+from pliant.fem.law_kernels import law_kernels
 from pliant.fem.laws.law import Law
+from pliant.fem.quadrature_points import QuadratureData, gradient_at, lower_block
 
 HEAVY = 200
 """Cells per thread from which these kernels are worth splitting (a few microseconds each)."""
@@ -347,6 +349,18 @@ class Hyperelasticity:
             [self.data, u, self.parameters, d_u, change, int(d_p is not None), self._cells],
             grain=HEAVY,
         )  # fmt: skip
+        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        self._add_ghost(d_u, factor, out)
+
+    def add_direction(self, u: wp.array, d_u: wp.array, out: wp.array, *, factor: float) -> None:
+        """out += factor * K(u) d_u, without a matrix (fem.directional_tangent)."""
+        kernel = None if self.law.floor > 0.0 else directional_kernel(self.law.energy)
+        if kernel is None:
+            self.add_force_change(u, d_u, out, factor=factor)
+            return
+        launch(
+            kernel, self.cell_count, [self.data, u, self.parameters, d_u, self._cells], grain=HEAVY
+        )
         launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
         self._add_ghost(d_u, factor, out)
 

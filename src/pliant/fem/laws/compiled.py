@@ -169,10 +169,8 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool,
     return "\n\n".join(parts), isotropic, nonzero
 
 
-@lru_cache(maxsize=256)
-def law_functions(energy: Energy, floor: float = 0.0) -> LawFunctions:
-    """Compile (on first use by a kernel) the functions of an energy."""
-    text, isotropic, nonzero = _module_source(energy, floor)
+def _loaded(energy: Energy, text: str) -> tuple[dict[str, Any], str]:
+    """Names of generated text, and the Warp module they belong to."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     clean = "".join(ch if ch.isalnum() else "_" for ch in energy.name)
     module = f"pliant_law_{clean}_{digest}"
@@ -184,6 +182,27 @@ def law_functions(energy: Energy, floor: float = 0.0) -> LawFunctions:
         "__name__": module,
     }  # fmt: skip
     exec(compile(text, filename, "exec"), space)  # our own generated text, nothing from outside
+    return space, module
+
+
+def compiled_function(
+    energy: Energy, name: str, roots: list[Expression], inputs: list[str], arguments: str,
+    result: str,
+) -> tuple[Any, str]:
+    """A Warp function of `arguments`, p and c that returns result(roots), and its module."""
+    lines, values = source(roots)
+    needed = _loads(energy.parameters, inputs, [*lines, *values])
+    signature = f"{arguments}, p: wp.array2d(dtype=wp.float64), c: wp.int32"
+    returned = f"    return {result}({', '.join(values)})"
+    space, module = _loaded(energy, _function(needed + lines, name, signature, result, returned))
+    return wp.func(space[name], module=module), module
+
+
+@lru_cache(maxsize=256)
+def law_functions(energy: Energy, floor: float = 0.0) -> LawFunctions:
+    """Compile (on first use by a kernel) the functions of an energy."""
+    text, isotropic, nonzero = _module_source(energy, floor)
+    space, module = _loaded(energy, text)
 
     def made(name: str):
         return wp.func(space[name], module=module) if name in space else None
