@@ -9,7 +9,8 @@ poisson_ratio = [0.2, 0.49]
 [fit]
 optimiser = "lbfgs"      auto, lm, gncg, lbfgs, bb
 field = "tv"             a Young's modulus for every cell: tv or smooth, with
-field_weight = 1.0       its weight
+field_weight = 1.0       its weight, and
+field_parts = true       parts of one modulus each cut out of it and fitted again
 multi_start = 5
 coarse_to_fine = true
 discretisation = true
@@ -30,7 +31,8 @@ from pliant.inverse.field_penalty import KINDS, FieldPenalty
 from pliant.inverse.priors import Prior
 
 FIT_KEYS: dict[str, tuple[type, ...]] = {
-    "optimiser": (str,), "field": (str,), "field_weight": (float, int), "multi_start": (int,),
+    "optimiser": (str,), "field": (str,), "field_weight": (float, int),
+    "field_parts": (bool,), "multi_start": (int,),
     "coarse_to_fine": (bool,), "discretisation": (bool,), "memory_limit_mb": (float, int),
     "max_iterations": (int,),
 }  # fmt: skip
@@ -116,7 +118,8 @@ def parse_bounds(file: Asked, given: list[str]) -> dict[str, list[float]]:
 def reconstruct_options(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments of `reconstruct` from plain values."""
     options: dict[str, Any] = {}
-    for key in ("optimiser", "multi_start", "coarse_to_fine", "discretisation", "max_iterations"):
+    plain = ("optimiser", "multi_start", "coarse_to_fine", "discretisation", "max_iterations")
+    for key in (*plain, "field_parts"):
         if asked.get(key) is not None:
             options[key] = asked[key]
     if asked.get("priors"):

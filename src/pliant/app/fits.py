@@ -38,7 +38,8 @@ from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.files import read_json, whole_file, write_json
 from pliant.dynamics.scene import Scene
 from pliant.inverse.fit import Fit, Step
-from pliant.inverse.reconstruct import COARSE, REPEAT, STARTS, reconstruct
+from pliant.inverse.fitter import COARSE, PARTS, REPEAT, STARTS
+from pliant.inverse.reconstruct import reconstruct
 from pliant.inverse.unknowns import UnknownSet, make_unknown
 from pliant.observe.files import RECORD
 from pliant.observe.observations import Observations
@@ -239,7 +240,7 @@ def run_fit(
     before = directory.history()
     # trying out several starts is begun again; what came after it is gone on from
     before = before if before and before[-1].step.stage != STARTS else []
-    before = [line for line in before if line.step.stage != REPEAT]
+    before = [line for line in before if line.step.stage not in (PARTS, REPEAT)]
     directory.rewrite_history(before)
     offset, spent = 0, 0.0
     resumed = starts

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pliant.inverse.field_parts import Part
+
 
 @dataclass(frozen=True)
 class Step:
@@ -24,7 +26,8 @@ class Fit:
     sigma is one standard deviation from the Gauss-Newton Hessian and the noise found (in the
     residuals, or as given). discretisation: how far the values may be off because of spacing and
     time step, from a coarser repeat; empty if there was none. timings [ms]: forward_ms and
-    adjoint_ms of a step, iteration_ms of the optimiser, forward_run_ms of a plain run.
+    adjoint_ms of a step, iteration_ms of the optimiser, forward_run_ms of a plain run. parts: of a
+    field that was cut into parts of one modulus each, the body at large first.
     """
 
     labels: list[str]
@@ -44,6 +47,7 @@ class Fit:
     frame_rms: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0))
     discretisation: dict[str, float] = field(default_factory=dict)
     optimiser: str = "lm"
+    parts: list[Part] = field(default_factory=list)
 
     def table(self, truth: dict[str, float] | None = None) -> str:
         """A plain-text table of truth, start, value and sigma."""

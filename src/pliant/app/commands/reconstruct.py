@@ -85,6 +85,12 @@ def reconstruct_scene(
     field_weight: Annotated[
         float | None, typer.Option("--field-weight", help="Weight of that penalty.")
     ] = None,
+    field_parts: Annotated[
+        bool | None,
+        typer.Option(
+            "--field-parts/--no-field-parts", help="Cut the field into parts and fit these again."
+        ),
+    ] = None,
     multi_start: Annotated[
         int | None, typer.Option("--multi-start", help="How many starts to try first.")
     ] = None,
@@ -151,6 +157,7 @@ def reconstruct_scene(
         threads=threads, fit_file=fit_file, priors=prior or [], bounds=bound or [],
         how={
             "optimiser": optimiser, "field": field, "field_weight": field_weight,
+            "field_parts": field_parts,
             "multi_start": multi_start, "coarse_to_fine": coarse_to_fine,
             "discretisation": discretisation, "memory_limit_mb": memory_limit,
             "max_iterations": max_iterations,
@@ -278,7 +285,7 @@ def reconstruct_into(
 
 def _require_fittable(scene, starts, options: dict[str, Any], *, cost: str, loss: str) -> None:
     """Complain about options before anything is simulated or written."""
-    from pliant.inverse.reconstruct import FitOptions
+    from pliant.inverse.fitter import FitOptions
     from pliant.inverse.unknowns import UnknownSet, make_unknown
 
     how = FitOptions(cost=cost, loss=loss, **options)

@@ -1,0 +1,276 @@
+"""The stages of a fit: where it begins, the fit proper, parts of a field, coarser repeats."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pliant.core.errors import BadInput, SolverFailure
+from pliant.dynamics.scene import Scene
+from pliant.inverse.coarser import can_coarsen, coarser
+from pliant.inverse.field_newton import FieldNewton
+from pliant.inverse.field_parts import FieldParts, cut, field_place
+from pliant.inverse.field_penalty import FieldPenalty, neighbours
+from pliant.inverse.fit import Step
+from pliant.inverse.fit_log import FitLog, Minimum, robust_loss
+from pliant.inverse.gradient_methods import LBFGS, BarzilaiBorwein
+from pliant.inverse.levenberg_marquardt import LevenbergMarquardt
+from pliant.inverse.priors import Prior
+from pliant.inverse.problem import Problem
+from pliant.inverse.unknowns import UnknownSet, make_unknown
+
+OPTIMISERS = {
+    "lm": LevenbergMarquardt, "gncg": FieldNewton, "lbfgs": LBFGS, "bb": BarzilaiBorwein,
+}  # fmt: skip
+"""Levenberg-Marquardt, Gauss-Newton by conjugate gradients (for fields), L-BFGS-B, gradient descent
+with Barzilai-Borwein steps."""
+
+HORIZONS = (0.25, 0.5, 1.0)
+"""Shares of the recording that a far start sees one after the other."""
+
+NEAR = 0.7
+"""Residual, in cells, below which a start counts as near and sees the whole recording at once."""
+
+TANGENT_TOLERANCE = 1e-5
+"""Of the tangents' solves in a fit: steps and error bars to five digits. Tighter than the scene's
+own tolerance is never needed."""
+
+MOST_TANGENTS = 64
+"""Unknowns up to which tangents are affordable; stiffness fields have more."""
+
+SCREENING = 3
+"""Iterations that each of several starts gets before the best goes on."""
+
+PART_ITERATIONS = 12
+"""Of the fits of a field's mean, and of its parts."""
+
+SPREAD_OF_STARTS = 1.4
+"""Standard deviation of further starts, in free coordinates (a factor of 4 for a modulus)."""
+
+STARTS, UNIFORM, COARSE, PARTS, REPEAT = "starts", "uniform", "coarse", "parts", "coarser repeat"
+"""Stages of a fit before and after the fit proper."""
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How to fit; see `reconstruct`."""
+
+    cost: str = "auto"
+    loss: str = "huber"
+    optimiser: str = "auto"
+    max_iterations: int | None = None
+    horizons: tuple[float, ...] | None = None
+    priors: Mapping[str, Prior] | None = None
+    bounds: Mapping[str, tuple[float, float]] | None = None
+    field_penalty: FieldPenalty | None = None
+    field_parts: bool = False
+    multi_start: int = 1
+    coarse_to_fine: bool = False
+    discretisation: bool = False
+    memory_limit: float | None = None
+    seed: int = 0
+
+    def __post_init__(self):
+        if self.optimiser != "auto" and self.optimiser not in OPTIMISERS:
+            names = ", ".join(("auto", *OPTIMISERS))
+            raise BadInput(f"optimiser must be one of {names}, not '{self.optimiser}'.")
+        if self.multi_start < 1:
+            raise BadInput(f"multi_start must be at least 1, not {self.multi_start}.")
+
+
+class Fitter:
+    """Minimises the misfit of a scene in stages, as FitOptions ask."""
+
+    def __init__(self, scene, seen, unknowns: UnknownSet, asked: FitOptions, log, progress):
+        self.scene, self.seen, self.unknowns = scene, seen, unknowns
+        self.asked, self.log, self.progress = asked, log, progress
+
+    def optimiser(self, size: int) -> str:
+        """Name of the optimiser for so many unknowns."""
+        field = size > MOST_TANGENTS or field_place(self.unknowns) is not None
+        if self.asked.optimiser != "auto":
+            if self.asked.optimiser == "lm" and field:
+                raise BadInput(
+                    f"Levenberg-Marquardt takes at most {MOST_TANGENTS} unknowns and no field: use "
+                    "optimiser 'gncg'."
+                )
+            return self.asked.optimiser
+        if not field:
+            return "lm"
+        # products with the Hessian hold every state; the gradient alone can recompute them
+        return "gncg" if self.asked.memory_limit is None else "lbfgs"
+
+    def problem(self, scene: Scene) -> Problem:
+        """The misfit on the scene or on a coarser one."""
+        unknowns = self.unknowns
+        if scene is not self.scene:  # labels and charts do not depend on the grid
+            members = tuple(make_unknown(m.name, _plain(m), scene) for m in unknowns.members)
+            unknowns = replace(unknowns, members=members)
+        return Problem(
+            scene, self.seen, unknowns, cost=self.asked.cost, progress=self.progress,
+            tangent_tolerance=max(TANGENT_TOLERANCE, scene.tolerance),
+            memory_limit=self.asked.memory_limit, regulariser=self._regulariser(scene),
+        )  # fmt: skip
+
+    def _regulariser(self, scene: Scene):
+        first = 0
+        for m in self.unknowns.members:
+            if m.name == "youngs_modulus" and m.size > 1:
+                penalty = self.asked.field_penalty or FieldPenalty()
+                return penalty.on(scene.body, slice(first, first + m.size))
+            first += m.size
+        if self.asked.field_penalty is not None:
+            raise BadInput("A field penalty needs a Young's modulus per cell among the unknowns.")
+        return None
+
+    def minimise(
+        self, problem: Problem, q: np.ndarray, log: FitLog, limit: int | None = None
+    ) -> Minimum:
+        """All horizons in turn."""
+        name = self.optimiser(len(q))
+        usual = self.asked.max_iterations or (30 if name == "lm" else 100)
+        method = OPTIMISERS[name](
+            problem, log, loss=self.asked.loss,
+            max_iterations=log.iterations + (limit or usual),
+        )  # fmt: skip
+        horizons, known = self.asked.horizons, None
+        if horizons is None:
+            loss = robust_loss(self.asked.loss, None, problem.noise, problem.scene.body.spacing)
+            if len(q) <= MOST_TANGENTS:
+                known = problem.evaluate(q, loss)
+            else:
+                known = problem.gradient(q, loss)[0]
+            near = known.spread < NEAR * problem.scene.body.spacing
+            horizons = (1.0,) if near or limit else HORIZONS
+        found = None
+        for share in horizons:
+            horizon = max(2, round(share * problem.last_step))
+            start = q if found is None else found.q
+            if found is None and known is not None:
+                known = known.until(problem.frames_until(horizon))
+            if known is not None and not known.frames:
+                continue
+            found = method.run(start, horizon, share == horizons[-1], known)
+            known = None
+        assert found is not None
+        return found
+
+    def first_guess(self, q: np.ndarray) -> np.ndarray:
+        """Where the fit begins: the best of several starts, improved on a coarser grid."""
+        asked = self.asked
+        q = self._uniform(q)
+        if asked.multi_start == 1 and not asked.coarse_to_fine:
+            return q
+        problem = None
+        if can_coarsen(self.scene) and all(m.size < MOST_TANGENTS for m in self.unknowns.members):
+            try:
+                problem = self.problem(coarser(self.scene))
+            except BadInput as error:  # a wall or a load that twice the spacing misses
+                if asked.coarse_to_fine:
+                    raise BadInput(f"Coarse to fine fails here: {error}") from error
+        elif asked.coarse_to_fine:
+            raise BadInput("Coarse to fine needs a body on a grid and one modulus throughout.")
+        if problem is None:
+            problem = self.problem(self.scene)
+        if asked.multi_start > 1:
+            q = self._best_start(problem, q)
+        if asked.coarse_to_fine:
+            self.log.stage = COARSE
+            q = self.minimise(problem, q, self.log).q
+        return q
+
+    def _uniform(self, q: np.ndarray) -> np.ndarray:
+        """A field that starts as one value: that value fitted, with the other unknowns.
+
+        The mean is what the data see best; a field that had to find it would bend to do so.
+        """
+        place = field_place(self.unknowns)
+        if place is None or np.ptp(self.unknowns.split(q)[place]) > 0.0:
+            return q
+        parts = FieldParts(self.unknowns, np.zeros(self.unknowns.members[place].size, np.int64))
+        _, found = self.fit_parts(parts, q, UNIFORM)
+        lower, upper = self.unknowns.limits()
+        return np.clip(parts.spread(found.q), lower, upper)
+
+    def fit_parts(
+        self, parts: FieldParts, q: np.ndarray, stage: str
+    ) -> tuple[Problem, Minimum]:
+        """Fit one modulus a part, and the other unknowns, from the field q."""
+        few = parts.unknowns
+        problem = Problem(
+            self.scene, self.seen, few, cost=self.asked.cost, progress=self.progress,
+            tangent_tolerance=max(TANGENT_TOLERANCE, self.scene.tolerance),
+        )  # fmt: skip
+
+        def on_step(step: Step) -> None:
+            if self.log.on_step is not None:
+                values = parts.spread(np.array([step.values[label] for label in few.labels]))
+                named = dict(zip(self.unknowns.labels, values.tolist(), strict=True))
+                self.log.on_step(replace(step, values=named))
+
+        log = FitLog(on_step, stage=stage, iterations=self.log.iterations)
+        most = log.iterations + PART_ITERATIONS
+        method = LevenbergMarquardt(problem, log, loss=self.asked.loss, max_iterations=most)
+        found = method.run(parts.gather(q), problem.last_step, True)
+        self.log.iterations = log.iterations
+        return problem, found
+
+    def parts_of(self, field: Minimum) -> tuple[FieldParts, Problem, Minimum] | None:
+        """The parts of a fitted field, fitted again; None where they explain the data worse."""
+        place = field_place(self.unknowns)
+        if place is None:
+            raise BadInput("field_parts needs a Young's modulus per cell among the unknowns.")
+        own = self.unknowns.split(field.q)[place]
+        segment = cut(own, neighbours(self.scene.body))
+        if not segment.any():
+            return None
+        parts = FieldParts(self.unknowns, segment)
+        problem, found = self.fit_parts(parts, field.q, PARTS)
+        e = field.evaluation
+        bare = replace(found.evaluation.under(e.loss), prior=None)
+        rise = bare.rise_from(replace(e, prior=None))
+        penalty = e.prior[0] if e.prior is not None else 0.0
+        return (parts, problem, found) if rise <= penalty else None
+
+    def _best_start(self, problem: Problem, q: np.ndarray) -> np.ndarray:
+        self.log.stage = STARTS
+        rng = np.random.default_rng(self.asked.seed)
+        lower, upper = self.unknowns.limits()
+        best, lowest = q, np.inf
+        for k in range(self.asked.multi_start):
+            start = q if k == 0 else q + SPREAD_OF_STARTS * rng.standard_normal(len(q))
+            start = np.clip(start, lower, upper)
+            try:
+                found = self.minimise(problem, start, self.log, SCREENING)
+            except SolverFailure:
+                continue
+            # robust and in metres: costs under different scales do not compare
+            spread = found.evaluation.spread
+            if spread < lowest:
+                best, lowest = found.q, spread
+        return best
+
+    def discretisation_error(self, q: np.ndarray) -> dict[str, float]:
+        """How far values may be off because of spacing and time step, by label.
+
+        From two repeats, v1 at twice the spacing and v2 at twice the time step as well:
+        |v - v1| + |v1 - v2|, so that the two cannot cancel. It is Richardson's estimate for a
+        method of first order, hence on the safe side of one of second.
+        """
+        if not can_coarsen(self.scene) or len(q) > MOST_TANGENTS:
+            return {}
+        log = FitLog(self.log.on_step, stage=REPEAT, iterations=self.log.iterations)
+        found = [q]
+        for step in (1.0, 2.0):
+            try:
+                problem = self.problem(coarser(self.scene, time=step))
+                found.append(self.minimise(problem, found[-1], log, 5).q)
+            except (BadInput, SolverFailure):  # too coarse to hold together
+                return {}
+        v, v1, v2 = (self.unknowns.values(f) for f in found)
+        error = np.abs(v - v1) + np.abs(v1 - v2)
+        return dict(zip(self.unknowns.labels, error.tolist(), strict=True))
+
+
+def _plain(member):
+    return member.start if member.size > 1 or len(member.start) > 1 else float(member.start[0])
