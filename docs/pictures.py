@@ -3,7 +3,8 @@
     python docs/pictures.py            all of them, into docs/images
     python docs/pictures.py advections cut_cells
 
-Each stays below 250 kB. The editor's picture has a script of its own (editor_picture.py).
+Each stays below 250 kB. fine_mesh needs PLIANT_DATA, demo a `make demo` before it. The editor's
+picture has a script of its own (editor_picture.py).
 """
 
 import os
@@ -111,8 +112,8 @@ def cut_cells() -> Path:
         LineCollection(list(points[surface.facets]), colors="#14181c", linewidths=1.8)
     )
     axes.plot(*points.T, ".", color="#14181c", ms=3.5)
-    axes.set_xlim(-1.5, 1.5)
-    axes.set_ylim(-1.5, 1.5)
+    axes.set_xlim(-1.55, 1.55)
+    axes.set_ylim(-1.45, 1.65)  # room for the title
     axes.set_axis_off()
     flat = _drawn(figure)
     torus = pl.Scene(pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), 0.14))
@@ -175,6 +176,22 @@ def fine_mesh() -> Path | None:
     return save("fine_mesh", np.concatenate(shots, axis=1))
 
 
+def demo() -> Path | None:
+    """The picture that `make demo` left in runs/demo, made small: dithered, without bands."""
+    path = IMAGES.parents[1] / "runs" / "demo" / "demo.png"
+    if not path.is_file():
+        return None
+    full = Image.open(path).convert("RGB")
+    picture = full.resize((1120, round(1120 * full.height / full.width)), Image.Resampling.LANCZOS)
+    w, h = picture.size
+    # mostly the colours of the smooth surface at the right, where bands would show
+    smooth = picture.crop((w // 2, h // 16, w, 2 * h // 3)).resize((w, 2 * h))
+    both = np.concatenate([np.asarray(picture), np.asarray(smooth)])
+    palette = Image.fromarray(both).quantize(256, kmeans=4)
+    small = picture.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG)
+    return save("demo", small)
+
+
 def _drawn(figure) -> np.ndarray:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
@@ -184,9 +201,10 @@ def _drawn(figure) -> np.ndarray:
 
 
 PICTURES = {
-    f.__name__: f for f in (advections, cut_cells, torus_drop, three_renderings, fine_mesh)
+    f.__name__: f for f in (advections, cut_cells, torus_drop, three_renderings, fine_mesh, demo)
 }
 
 if __name__ == "__main__":
     for wanted in sys.argv[1:] or PICTURES:
-        sys.stdout.write(f"{PICTURES[wanted]() or wanted + ': needs PLIANT_DATA, skipped'}\n")
+        done = PICTURES[wanted]()
+        sys.stdout.write(f"{done or wanted + ': skipped, needs PLIANT_DATA or runs/demo'}\n")

@@ -2,6 +2,9 @@
 
 import time
 
+PATIENCE = 60.0
+"""Seconds to wait for what a page shows: on busy machines software draws slowly."""
+
 
 class Page:
     """A page of the editor, in the words of a person."""
@@ -11,13 +14,13 @@ class Page:
             viewport={"width": width, "height": height}, accept_downloads=True,
             device_scale_factor=0.5,  # software draws a quarter of the pixels
         )
-        self.context.set_default_timeout(25_000)
+        self.context.set_default_timeout(1000 * PATIENCE)
         self.page = self.context.new_page()
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.goto(address)
-        self.page.get_by_role("button", name="Play", exact=True).wait_for(timeout=90_000)
-        self.page.get_by_text("tip displacement").first.wait_for(timeout=90_000)
+        self.page.get_by_role("button", name="Play", exact=True).wait_for(timeout=180_000)
+        self.page.get_by_text("tip displacement").first.wait_for(timeout=180_000)
 
     def tab(self, name: str) -> None:
         _click(self.page.get_by_role("tab", name=name, exact=True))
@@ -42,6 +45,28 @@ class Page:
         box = self.page.get_by_role("textbox").last
         box.fill(value)
         box.blur()
+
+    def tick(self, label: str) -> None:
+        _click(self.page.get_by_role("checkbox", name=label, exact=True))
+
+    def point(self, editor, at) -> tuple[float, float]:
+        """Where a point of space [m] is drawn, from the page's own camera."""
+        import numpy as np
+
+        camera = next(iter(editor.server.get_clients().values())).camera
+        forward = camera.look_at - camera.position
+        forward = forward / np.linalg.norm(forward)
+        right = np.cross(forward, [0.0, 1.0, 0.0])
+        right /= np.linalg.norm(right)
+        up = np.cross(right, forward)
+        d = np.asarray(at, float) - camera.position
+        width, height = camera.image_width, camera.image_height
+        scale = 0.5 * height / (np.tan(camera.fov / 2.0) * (d @ forward))
+        canvas = self.page.locator("canvas").first.bounding_box()
+        ratio = canvas["height"] / height
+        x = canvas["x"] + ratio * (0.5 * width + scale * (d @ right))
+        y = canvas["y"] + ratio * (0.5 * height - scale * (d @ up))
+        return float(x), float(y)
 
     def text(self) -> str:
         return self.page.locator("body").inner_text()
@@ -72,7 +97,7 @@ def _click(place) -> None:
     place.click(force=True)
 
 
-def wait_for(condition, seconds: float = 25.0, every: float = 0.05):
+def wait_for(condition, seconds: float = PATIENCE, every: float = 0.05):
     """The first true value of condition(), or an error with the last one."""
     end = time.monotonic() + seconds
     while True:
@@ -83,12 +108,16 @@ def wait_for(condition, seconds: float = 25.0, every: float = 0.05):
         time.sleep(every)
 
 
-def difference(a: bytes, b: bytes) -> float:
-    """Share of pixels that differ visibly."""
+def pixels(picture: bytes):
+    """(rows, columns, 3) whole numbers."""
     import io
 
     import numpy as np
     from PIL import Image
 
-    x, y = (np.asarray(Image.open(io.BytesIO(p)).convert("RGB"), int) for p in (a, b))
-    return float((np.abs(x - y).max(axis=2) > 24).mean())
+    return np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), int)
+
+
+def difference(a: bytes, b: bytes) -> float:
+    """Share of pixels that differ visibly."""
+    return float((abs(pixels(a) - pixels(b)).max(axis=2) > 24).mean())

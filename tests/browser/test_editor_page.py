@@ -1,12 +1,13 @@
 """A person's way through the editor: load, fix, play, drag, pause, scrub, save, reopen, export."""
 
+import importlib.util
 import os
 import time
 
 import numpy as np
 import pytest
 import trimesh
-from pages import Page, difference, wait_for
+from pages import Page, difference, pixels, wait_for
 
 import pliant as pl
 from pliant.app.scene_files import build_scene
@@ -131,26 +132,10 @@ def _height(editor) -> float:
 
 
 def _tip_on_screen(page, editor) -> tuple[float, float]:
-    """Where the end of the bar is drawn, from the page's own camera."""
-    camera = next(iter(editor.server.get_clients().values())).camera
+    """Where the end of the bar is drawn."""
     body = editor.session.body
-    u = editor.session.history[-1].u
     near_end = body.nodes[:, 0] > 0.75
-    at = (body.nodes + u)[near_end].mean(axis=0)
-    forward = camera.look_at - camera.position
-    forward = forward / np.linalg.norm(forward)
-    right = np.cross(forward, [0.0, 1.0, 0.0])
-    right /= np.linalg.norm(right)
-    up = np.cross(right, forward)
-    d = at - camera.position
-    half = np.tan(camera.fov / 2.0)
-    width, height = camera.image_width, camera.image_height
-    scale = 0.5 * height / (half * (d @ forward))
-    canvas = page.page.locator("canvas").first.bounding_box()
-    ratio = canvas["height"] / height
-    x = canvas["x"] + ratio * (0.5 * width + scale * (d @ right))
-    y = canvas["y"] + ratio * (0.5 * height - scale * (d @ up))
-    return float(x), float(y)
+    return page.point(editor, (body.nodes + editor.session.history[-1].u)[near_end].mean(axis=0))
 
 
 def test_pause_and_scrub(page, editor):
@@ -176,19 +161,83 @@ def test_step_and_reset(page, editor):
     wait_for(lambda: page.time() == 0.0)
 
 
-def test_view_by_stress_with_cells_and_slice(page, editor):
+def test_view_by_stress_slice_and_cells(page, editor):
+    """Each choice changes the picture, and the last one brings the first picture back."""
+    page.press("Step")
+    page.press("Step")
+    wait_for(lambda: page.time() == pytest.approx(0.04))
     page.tab("View")
-    before = page.picture()
+    plain = _still(page)
     page.choose("Colour", "von Mises stress")
-    wait_for(lambda: difference(before, page.picture()) > 0.02)
+    wait_for(lambda: difference(plain, page.picture()) > 0.02)
+    coloured = _still(page)
+    assert _hues(coloured) > _hues(plain) + 5  # a range of colours instead of one
     page.choose("Slice across", "z")
-    page.page.get_by_role("checkbox", name="Cells", exact=True).click()
-    wait_for(lambda: editor.viewport.look.cells)
-    wait_for(lambda: difference(before, page.picture()) > 0.02)
+    wait_for(lambda: difference(coloured, page.picture()) > 0.01)
+    sliced = _still(page)
+    page.tick("Cells")
+    wait_for(lambda: difference(sliced, page.picture()) > 0.01)
     page.choose("Slice across", "off")
+    page.choose("Colour", "displacement")
+    wait_for(lambda: " m" in page.text() and difference(coloured, page.picture()) > 0.01)
     page.choose("Colour", "plain")
-    page.page.get_by_role("checkbox", name="Cells", exact=True).click()
-    wait_for(lambda: not editor.viewport.look.cells)
+    page.tick("Cells")
+    wait_for(lambda: difference(plain, page.picture()) < 0.002)
+
+
+def _still(page) -> bytes:
+    """The picture once it has stopped to change."""
+    wait_for(lambda: difference(page.picture(), page.picture()) == 0.0)
+    return page.picture()
+
+
+def _hues(picture: bytes) -> int:
+    """How many of 24 hues take a thousandth of the picture or more."""
+    from matplotlib.colors import rgb_to_hsv
+
+    hsv = rgb_to_hsv(pixels(picture).reshape(-1, 3) / 255.0)
+    strong = hsv[(hsv[:, 1] > 0.25) & (hsv[:, 2] > 0.2)]
+    return int((np.histogram(strong[:, 0], 24, (0.0, 1.0))[0] > 0.001 * len(hsv)).sum())
+
+
+def test_pressure_and_traction_on_a_picked_region(page, editor):
+    """Without weight a pressure on the upper side pushes it down, as the statics say."""
+    page.press("Reset")
+    page.tab("Load")
+    page.press("None")
+    wait_for(lambda: editor.session.scene.gravity[1] == 0.0)
+    page.press("Pressure")
+    wait_for(lambda: len(editor.session.scene.loads) == 1)
+    page.press("Pick on the body")
+    wait_for(lambda: editor.load.picking)
+    place = np.array([0.7, 0.2, 0.1])  # on the upper side
+    page.page.mouse.click(*page.point(editor, place))
+    wait_for(lambda: not editor.load.picking)
+    center = wait_for(lambda: editor.session.scene.loads[0].region).center
+    assert np.linalg.norm(center - place) < 0.1  # the surface point that is nearest to it
+    page.fill("Pressure [Pa]", "4")
+    wait_for(lambda: editor.session.scene.loads[0].pressure == 4.0)
+    wait_for(lambda: "surface points" in page.text())
+    for k in (1, 2, 3):
+        page.press("Step")
+        wait_for(lambda k=k: page.time() == pytest.approx(0.02 * k))
+    assert _height(editor) < 0.0  # pushed inward, so down
+    page.press("Reset")
+    page.press("Remove this load")
+    wait_for(lambda: not editor.session.scene.loads)
+    page.press("Traction")
+    wait_for(lambda: editor.session.scene.loads)
+    force = np.array(editor.session.scene.loads[0].force)
+    assert force[1] < 0.0
+    for k in (1, 2, 3):
+        page.press("Step")
+        wait_for(lambda k=k: page.time() == pytest.approx(0.02 * k))
+    assert _height(editor) < 0.0
+    page.press("Remove this load")
+    page.press("Earth")
+    wait_for(lambda: not editor.session.scene.loads and editor.session.scene.gravity[1] < 0.0)
+    page.press("Reset")
+    wait_for(lambda: page.time() == 0.0)
 
 
 def test_two_pages_show_the_same(browser, page, editor):
@@ -216,7 +265,7 @@ def test_save_reopen_and_export(page, editor):
     assert pl.load_scene(path).material.youngs_modulus == 300.0
     page.choose("Format", "surface, OBJ")
     page.press("Export")
-    (made,) = wait_for(lambda: list(editor.session.folder.glob("*.obj")))
+    (made,) = wait_for(lambda: list(editor.session.folder.glob("[a-z]*.obj")))
     mesh = trimesh.load(made)
     assert mesh.is_watertight
     assert mesh.volume == pytest.approx(0.16, rel=0.1)
@@ -262,6 +311,27 @@ def test_upload_of_a_mesh(page, editor, tmp_path):
     wait_for(lambda: "ball.ply, " in page.text())
     assert editor.session.body.volume == pytest.approx(np.pi / 6.0, rel=0.02)
     assert 2000 < len(editor.session.body.cells) < 4500
+
+
+def test_mesh_panel_builds_tetrahedra(page, editor):
+    if importlib.util.find_spec("pytetwild") is None:
+        pytest.skip("pip install 'pliant[mesh]'")
+    page.tab("Files")
+    page.choose("Scene", "mine.toml")
+    page.press("Open")
+    wait_for(lambda: editor.session.name == "mine.toml")
+    page.tab("Mesh")
+    page.choose("Cells", "Tetrahedra")
+    page.fill("Spacing [m]", "0.2")
+    wait_for(lambda: "Will have about" in page.text())
+    page.press("Build")
+    wait_for(lambda: not editor.session.body.is_grid)
+    wait_for(lambda: "Built:" in page.text())
+    assert editor.session.body.cells.shape[1] == 4
+    assert editor.session.body.volume == pytest.approx(0.16, rel=1e-3)
+    page.press("Step")
+    wait_for(lambda: page.time() == pytest.approx(0.02))
+    assert page.tip() > 0.0
 
 
 def test_diverging_run_is_told_in_the_page(page, editor):

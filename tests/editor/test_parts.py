@@ -13,6 +13,7 @@ from pliant.app.editor.cell_count import grid_cells, spacing_for, tet_cells
 from pliant.app.editor.desk import Desk
 from pliant.app.editor.folder import check_upload, inside, plain_name, read_inside
 from pliant.app.editor.history import Frame, History
+from pliant.app.editor.picking import first_hit
 from pliant.app.editor.presets import PRESETS
 from pliant.app.editor.pull import grip
 from pliant.app.editor.requests import is_loopback, names_of
@@ -191,3 +192,15 @@ def test_edges_of_a_grid_and_its_cut_cells():
     edges, cut = cell_edges(body)
     assert cut.any()
     assert len(np.unique(edges, axis=0)) == len(edges)
+
+
+def test_ray_meets_the_front_of_a_ball():
+    import trimesh
+
+    ball = trimesh.creation.icosphere(subdivisions=4, radius=1.0)
+    origin, target = np.array([0.3, 0.2, 5.0]), np.array([0.3, 0.2, 0.0])
+    ray = (target - origin) / np.linalg.norm(target - origin)
+    at = first_hit(ball.vertices, ball.faces, origin, ray)
+    assert at == pytest.approx([0.3, 0.2, math.sqrt(1.0 - 0.13)], abs=4e-3)
+    assert first_hit(ball.vertices, ball.faces, origin, -ray) is None
+    assert first_hit(ball.vertices, ball.faces, origin, np.array([0.0, 1.0, 0.0])) is None

@@ -23,6 +23,7 @@ from pliant.app.editor.panels.shape import ShapePanel
 from pliant.app.editor.panels.solver import SolverPanel
 from pliant.app.editor.panels.timeline import DRAWN_SECONDS, PLOT_SECONDS, TimelinePanel
 from pliant.app.editor.panels.view import ViewPanel
+from pliant.app.editor.picking import first_hit
 from pliant.app.editor.proxy import Proxy
 from pliant.app.editor.replay import Replay
 from pliant.app.editor.session import Session
@@ -347,15 +348,13 @@ class Editor:
         self.simulation.pull(self._grabbed, target, float(self.load.strength.value))
 
     def _clicked(self, event: Any) -> None:
-        if self.load is None or not self.load.picking:
+        if self.load is None or not self.load.picking or self.session.body.dim != 3:
             return
         origin, ray = np.array(event.ray_origin), np.array(event.ray_direction)
-        points = self.viewport.surface_points()
-        along = (points - origin) @ ray
-        off = np.linalg.norm(points - origin - along[:, None] * ray, axis=1)
-        near = off < self.session.body.spacing
-        if near.any():  # the foremost of the points near the ray
-            self.load.picked(int(np.flatnonzero(near)[np.argmin(along[near])]))
+        facets = self.session.body.surface.facets
+        at = first_hit(self.viewport.surface_points(), facets, origin, ray)
+        if at is not None:
+            self.load.picked(self._nearest(at))
 
     def _nearest(self, position: np.ndarray) -> int:
         points = self.viewport.surface_points()

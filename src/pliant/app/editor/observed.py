@@ -12,6 +12,12 @@ from pliant.observe.raycast import SurfaceQueries
 SHOWN = 8000
 """Points drawn of a frame; more are thinned evenly."""
 
+REDDEST = 3.0
+"""Times the root mean square of the first frame shown: at the start of a film, its noise."""
+
+FINEST = 0.05
+"""Of a cell, for the last colour at least: what is closer lies on the surface."""
+
 
 class ObservedPoints:
     """Draws the frame of a recording that is nearest in time."""
@@ -23,7 +29,8 @@ class ObservedPoints:
         self._queries: SurfaceQueries | None = None
         self.rms: float | None = None
         self.top = 0.0
-        self._size = 0.01
+        self._size = self._finest = 0.01
+        self._scaled = False
 
     @property
     def present(self) -> bool:
@@ -39,9 +46,10 @@ class ObservedPoints:
         """Show another recording, of this body."""
         self._seen = seen
         self.rms = None
-        self.top = 1.5 * body.spacing
+        self.top, self._scaled = 0.0, False
+        self._finest = FINEST * body.spacing
         span = body.nodes.max(axis=0) - body.nodes.min(axis=0)
-        self._size = min(0.15 * body.spacing, 0.006 * float(np.linalg.norm(span)))
+        self._size = min(0.15 * body.spacing, 0.01 * float(np.linalg.norm(span)))
         rest = body.surface.positions(body.nodes)
         self._queries = None if seen is None else SurfaceQueries(rest, body.surface.facets)
         if self._cloud is not None:
@@ -59,6 +67,9 @@ class ObservedPoints:
         self._queries.move(surface)
         distance = np.abs(self._queries.nearest(points).distance)  # signed: inside is negative
         self.rms = float(np.sqrt(np.mean(distance**2)))
+        if not self._scaled:  # kept once a frame of the film's own time is shown
+            self.top = max(REDDEST * self.rms, self._finest)
+            self._scaled = abs(frame.time - t) < 1e-6 * (1.0 + t)
         colours = np.array(palette(), np.uint8)
         level = np.clip(distance / self.top * len(colours), 0, len(colours) - 1).astype(int)
         if self._cloud is not None and len(self._cloud.points) == len(points):

@@ -1,4 +1,4 @@
-"""A plane through the resting body, carried along by it."""
+"""A plane through the resting body, carried along by it; of a 2D body, the whole of it."""
 
 from dataclasses import dataclass
 
@@ -6,6 +6,7 @@ import numpy as np
 
 from pliant.fem.body import Body
 from pliant.fem.embedding import Embedding
+from pliant.fem.triangulate import triangulate
 
 FINENESS = 2.0
 """Squares of the section per cell."""
@@ -41,6 +42,17 @@ def section(body: Body, axis: int, at: float) -> Section | None:
     faces = np.concatenate([np.stack([a, b, c], axis=1), np.stack([a, c, d], axis=1)])
     used, inverse = np.unique(faces, return_inverse=True)
     return Section(body.locate(points[used]), inverse.reshape(-1, 3))
+
+
+def filled(body: Body) -> Section:
+    """Triangles that fill a 2D body."""
+    if not body.is_grid or body.shape is None:
+        around = [[0, 1, 3], [0, 3, 2]] if body.is_grid else [[0, 1, 2]]
+        count = np.arange(len(body.nodes))
+        own = Embedding(count[:, None], np.ones((len(count), 1)), len(count))
+        return Section(own, body.cells[:, around].reshape(-1, 3))
+    points, faces = triangulate(body.shape, body.spacing)
+    return Section(body.locate(points), faces)
 
 
 def facets_behind(body: Body, axis: int, at: float) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from pliant.app.editor.coloured_mesh import ColouredMesh
-from pliant.app.editor.section import Section, cell_edges, facets_behind, section
+from pliant.app.editor.section import Section, cell_edges, facets_behind, filled, section
 from pliant.app.editor.session import Session, held_points
 from pliant.app.editor.worker import three
 from pliant.dynamics.obstacles import Obstacle, Plane
@@ -16,7 +16,7 @@ from pliant.fem.stress import to_nodes
 
 BODY = (228, 148, 92)
 FULL_CELL, CUT_CELL = (96, 125, 150), (214, 90, 50)
-HELD = (200, 40, 60)
+HELD, OUTLINE = (200, 40, 60), (70, 78, 86)
 
 WIRE_SECONDS = 0.2
 """Between drawings of the cells: thousands of lines are slower to send than the surface."""
@@ -46,11 +46,13 @@ class Viewport:
         self.top = 0.0  # of the colour scale
         self._u: np.ndarray | None = None
         self._surface: Any = None
+        self._outline: Any = None
+        self._skin = Section(session.body.surface.points, session.body.surface.facets)
         self._plain_faces = np.zeros((0, 3), np.int64)
         self._wire: Any = None
         self._held: Any = None
-        self._bands = ColouredMesh(self._scene, "/body/stress")
-        self._slice_bands = ColouredMesh(self._scene, "/body/slice_stress")
+        self._colours = ColouredMesh(self._scene, "/body/stress")
+        self._slice_colours = ColouredMesh(self._scene, "/body/slice_stress")
         self._slice: Any = None
         self._section: Section | None = None
         self._section_of: Any = None
@@ -70,12 +72,12 @@ class Viewport:
 
     def new_body(self) -> None:
         """Draw another body from scratch."""
-        for handle in (self._surface, self._wire, self._held, self._slice):
+        for handle in (self._surface, self._outline, self._wire, self._held, self._slice):
             if handle is not None:
                 handle.remove()
-        self._bands.remove()
-        self._slice_bands.remove()
-        self._surface = self._wire = self._held = self._slice = None
+        self._colours.remove()
+        self._slice_colours.remove()
+        self._surface = self._outline = self._wire = self._held = self._slice = None
         self._section = self._section_of = None
         self._u = None
         body = self._session.body
@@ -96,17 +98,19 @@ class Viewport:
     def _make_surface(self) -> None:
         body = self._session.body
         rest = three(body.surface.positions(body.nodes))
-        if body.dim == 3:
-            self._plain_faces = body.surface.facets
-            self._surface = self._scene.add_mesh_simple(
-                "/body/surface", rest, body.surface.facets, color=BODY, side="double",
-            )  # fmt: skip
-            self.on_surface_made(self._surface)
-        else:
-            self._surface = self._scene.add_line_segments(
-                "/body/surface", rest[body.surface.facets], BODY, thickness=4.0,
+        self._skin = Section(body.surface.points, body.surface.facets)
+        if body.dim == 2:
+            self._skin = filled(body)
+            self._outline = self._scene.add_line_segments(
+                "/body/outline", rest[body.surface.facets], OUTLINE, thickness=2.0,
                 thickness_units="screen",
             )  # fmt: skip
+        self._plain_faces = self._skin.faces
+        self._surface = self._scene.add_mesh_simple(
+            "/body/surface", three(self._skin.points.at(body.nodes)), self._skin.faces, color=BODY,
+            side="double", flat_shading=body.dim == 2,
+        )  # fmt: skip
+        self.on_surface_made(self._surface)
 
     def _place_ground(self) -> None:
         lo, hi = self._bounds()
@@ -168,17 +172,17 @@ class Viewport:
         at = body.nodes if u is None else body.nodes + u
         points = three(body.surface.positions(at))
         look = self.look
-        if body.dim == 2:
-            self._surface.points = points[body.surface.facets].astype(np.float32)
-        else:
-            self._draw_surface(points, u)
-        self._surface.visible = look.surface and (look.colour == "plain" or body.dim == 2)
+        if self._outline is not None:
+            self._outline.points = points[body.surface.facets].astype(np.float32)
+            _assign(self._outline, "visible", look.surface)
+        self._draw_surface(points if body.dim == 3 else three(self._skin.points.at(at)), u)
+        _assign(self._surface, "visible", look.surface)
         if look.cells:
             self._draw_wire(at)
         elif self._wire is not None:
-            self._wire.visible = False
+            _assign(self._wire, "visible", False)
         if self._held is not None:
-            self._held.visible = look.held
+            _assign(self._held, "visible", look.held)
             if look.held:
                 self._held.points = points[self._held_mask].astype(np.float32)
 
@@ -190,26 +194,28 @@ class Viewport:
 
     def _draw_surface(self, points: np.ndarray, u: np.ndarray | None) -> None:
         body, look = self._session.body, self.look
-        faces = body.surface.facets
+        faces = self._skin.faces
         cut = self._cut()
         if cut is not None:
             faces = faces[facets_behind(body, *cut)]
+        if faces is not self._plain_faces and not np.array_equal(faces, self._plain_faces):
+            self._plain_faces = faces
+            self._surface.faces = faces.astype(np.uint32)
+        # under colours the plain surface stays, unseen: the mouse takes hold of it
+        _assign(self._surface, "opacity", None if look.colour == "plain" else 0.0)
+        self._surface.vertices = points.astype(np.float32)
         if look.colour == "plain":
-            self._bands.hide()
-            self._slice_bands.hide()
-            if faces is not self._plain_faces and not np.array_equal(faces, self._plain_faces):
-                self._plain_faces = faces
-                self._surface.faces = faces.astype(np.uint32)
-            self._surface.vertices = points.astype(np.float32)
+            self._colours.hide()
+            self._slice_colours.hide()
             self._draw_slice(u, None)
             return
         nodal = self._nodal_values(u)
         self.top = float(np.quantile(nodal, 0.995)) if look.scale_automatic else look.scale_top
         scale = 1.0 / self.top if self.top > 0.0 else 0.0
         if look.surface:
-            self._bands.show(points, faces, scale * body.surface.points.at(nodal))
+            self._colours.show(points, faces, scale * self._skin.points.at(nodal))
         else:
-            self._bands.hide()
+            self._colours.hide()
         self._draw_slice(u, scale * nodal)
 
     def _nodal_values(self, u: np.ndarray | None) -> np.ndarray:
@@ -240,16 +246,16 @@ class Viewport:
                 self._slice = None
         found = self._section
         if found is None:
-            self._slice_bands.hide()
+            self._slice_colours.hide()
             return
         at = body.nodes if u is None else body.nodes + u
         points = found.points.at(at)
         if values is not None:
-            self._slice_bands.show(points, found.faces, found.points.at(values))
+            self._slice_colours.show(points, found.faces, found.points.at(values))
             if self._slice is not None:
                 self._slice.visible = False
             return
-        self._slice_bands.hide()
+        self._slice_colours.hide()
         if self._slice is None:
             self._slice = self._scene.add_mesh_simple(
                 "/body/slice", points, found.faces, color=(250, 214, 165), side="double",
@@ -300,6 +306,12 @@ class Viewport:
         body = self._session.body
         at = body.nodes if self._u is None else body.nodes + self._u
         return three(body.surface.positions(at))
+
+
+def _assign(handle: Any, name: str, value: Any) -> None:
+    """Set an attribute of a scene node if it differs: every assignment is sent to the pages."""
+    if getattr(handle, name) != value:
+        setattr(handle, name, value)
 
 
 def _is_level(plane: Plane) -> bool:
