@@ -142,6 +142,24 @@ def test_with_contact():
     check(scene, ["law.lam", "law.mu", "density"])
 
 
+def test_steps_taken_in_parts():
+    """A step that Newton had to halve: its sub-steps are differentiated, exactly."""
+    jump = pl.Motion(times=(0.0, 0.1), values=((0, 0, 0), (-0.45, 0, 0)))
+    held = [
+        pl.Fixed(pl.shapes.half_space(normal=(1, 0, 0), offset=0.01)),
+        pl.Fixed(pl.shapes.half_space(normal=(-1, 0, 0), offset=-0.59), jump),
+    ]
+    law = LAWS["neo-hookean"].from_moduli(2e3, 0.3)
+    scene = scene_of(
+        law, pl.ImplicitEuler(dt=0.1), fixed=held, initial_spin=(0, 0, 0),
+        initial_velocity=(0, 0, 0), tolerance=1e-12,
+    )  # fmt: skip
+    system = LawSystem(scene)
+    run(system, STEPS)
+    assert system.halved
+    check(scene, ["law.lam", "law.mu", "density", "stiffness_damping"])
+
+
 def test_own_energy():
     @pl.energy
     def fibred(F, p):

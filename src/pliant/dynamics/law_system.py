@@ -9,7 +9,9 @@ u' and v' linear in x by the integrator's table: for every scheme the weights of
 residual are those of f_new u' + f_old u, so the same table serves.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 import numpy as np
@@ -48,6 +50,21 @@ def scene_law(scene: Scene) -> Law:
         m = scene.material
         return find_law(law).from_moduli(m.youngs_modulus, m.poisson_ratio)
     raise BadInput("The scene has no material law: give Scene(law=...).")
+
+
+@dataclass
+class DividedState(State):
+    """A state that took several sub-steps to reach: (before, after, scheme) of each.
+
+    Derivatives of the step walk through them.
+    """
+
+    parts: list[tuple[State, State, Integrator]] = field(default_factory=list)
+
+
+def parts_of(before: State, after: State, scheme: Integrator):
+    """The sub-steps from one state to the next, the step itself where there are none."""
+    return after.parts if isinstance(after, DividedState) else [(before, after, scheme)]
 
 
 class LawSystem(System):
@@ -125,15 +142,17 @@ class LawSystem(System):
 
     def step(self, state: State) -> tuple[State, StepRecord]:
         """Advance one time step, in parts if Newton fails on the whole."""
-        after, record, parts = self._step_in_parts(state, self.scene.integrator, 0)
-        if parts > 1:
-            self.halved.append((state.t, parts))
+        parts, record = self._step_in_parts(state, self.scene.integrator, 0)
+        after = parts[-1][1]
+        if len(parts) > 1:
+            self.halved.append((state.t, len(parts)))
+            after = DividedState(after.u, after.v, after.a, after.t, parts)
         return after, record
 
     def _step_in_parts(self, state: State, scheme: Integrator, depth: int):
         try:
             after, record = StepProblem(self, state, scheme).solve()
-            return after, record, 1
+            return [(state, after, scheme)], record
         except NewtonFailure as failure:
             if depth >= MOST_HALVINGS:
                 raise SolverFailure(
@@ -141,12 +160,23 @@ class LawSystem(System):
                     "Use a smaller time step, or a law that resists inversion."
                 ) from None
         half = INTEGRATORS[scheme.name](scheme.dt / 2.0, **scheme.parameters)
-        middle, first, a = self._step_in_parts(state, half, depth + 1)
-        after, second, b = self._step_in_parts(middle, half, depth + 1)
+        front, first = self._step_in_parts(state, half, depth + 1)
+        back, second = self._step_in_parts(front[-1][1], half, depth + 1)
         timings = {k: first.timings[k] + second.timings[k] for k in first.timings}
         iterations = first.solution.iterations + second.solution.iterations
         whole = replace(second.solution, iterations=iterations)
-        return after, StepRecord(whole, timings), a + b
+        return front + back, StepRecord(whole, timings)
+
+    @contextmanager
+    def using(self, scheme: Integrator) -> Iterator[None]:
+        """Inside the block the scene has another integrator: that of a sub-step."""
+        scene = self.scene
+        if scheme is not scene.integrator:
+            self.scene = replace(scene, integrator=scheme)
+        try:
+            yield
+        finally:
+            self.scene = scene
 
 
 class StepProblem:

@@ -6,6 +6,7 @@ the system's own matrix only serves to find it, so a wrong derivative anywhere i
 `Direction` or in an unknown's slope cannot hide: it shows as a difference, not as an error of this.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ import warp as wp
 from pliant.complexstep.derivatives import STEP
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.launch import to_device, zeros
-from pliant.dynamics.law_system import LawSystem
+from pliant.dynamics.law_system import LawSystem, parts_of
 from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import STARTING_MASS_FLOOR, State, System
@@ -325,9 +326,11 @@ def complex_runner(unknowns: UnknownSet, q: np.ndarray):
         on_frame(0, state, [m.tangent(state.t) for m in motions])
         for step in range(steps):
             after, _ = system.step(state)
-            solve = _solver(system, derivatives, state, after)
-            for m in motions:
-                m.advance(state, after, solve)
+            for start, end, scheme in parts_of(state, after, system.scene.integrator):
+                with system.using(scheme) if isinstance(system, LawSystem) else nullcontext():
+                    solve = _solver(system, derivatives, start, end)
+                    for m in motions:
+                        m.advance(start, end, solve)
             state = after
             on_frame(step + 1, state, [m.tangent(state.t) for m in motions])
 

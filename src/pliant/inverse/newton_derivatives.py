@@ -4,6 +4,8 @@ g(x; u, v, a, p) = 0 of dynamics.law_system gives A dx = -dg with A the exact ta
 the solution; it is symmetric, so the adjoint solves with the same matrix. The forces' own changes
 come from the kernels of the law: K(u') du', d f / d p, and their transposes.
 
+A step that was taken in parts is differentiated part by part (`DividedState`).
+
 Friction grows with the pressure at the step's end, which the symmetric matrix of a step leaves out:
 A - E then has to be solved with, E that growth, by repeated solves with A.
 """
@@ -14,7 +16,7 @@ import warp as wp
 from pliant.core.errors import SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact_tangent
-from pliant.dynamics.law_system import LawSystem, StepProblem
+from pliant.dynamics.law_system import LawSystem, StepProblem, parts_of
 from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
@@ -128,8 +130,12 @@ class LawStepDerivatives(StepDerivatives):
 
     def tangents(self, before, after, changes, directions, *, tolerance=None):
         """Changes of `after` by changes of `before` and of the parameters: one batched solve."""
-        self._problem = self._linearise(before, after)
-        return super().tangents(before, after, changes, directions, tolerance=tolerance)
+        s = self.system
+        for start, end, scheme in parts_of(before, after, s.scene.integrator):
+            with s.using(scheme):
+                self._problem = self._linearise(start, end)
+                changes = super().tangents(start, end, changes, directions, tolerance=tolerance)
+        return changes
 
     def tangent_right_hand_side(
         self, before: State, after: State, change: State, d: Direction
@@ -232,6 +238,13 @@ class LawStepDerivatives(StepDerivatives):
 
     def adjoint(self, before: State, after: State, bar: State, dual: Direction) -> State:
         """Dual of `before` from that of `after`; adds the parameters' share to `dual`."""
+        s = self.system
+        for start, end, scheme in reversed(parts_of(before, after, s.scene.integrator)):
+            with s.using(scheme):
+                bar = self._adjoint_of_part(start, end, bar, dual)
+        return bar
+
+    def _adjoint_of_part(self, before: State, after: State, bar: State, dual: Direction) -> State:
         s = self.system
         q = self._linearise(before, after)
         scheme, n = q.scheme, s.node_count
