@@ -187,12 +187,18 @@ def _over_time(e: Evidence):
         off.append(cloud_picture(studio, where, colours, radius=1.3 * radius, nodes=nodes))
     titles = [f"t = {run.seen.frames[k].time:.2f} s" for k in moments]
     rows = [("filmed points", seen), ("recovered surface", fitted), ("residuals", off)]
+    points, moved = "the recorded points", "the points on it, red outside it and blue inside"
+    if run.seen.cameras:
+        points = "the points the cameras saw, one colour for each camera"
+        moved = (
+            "the points moved onto it along their rays, red where they were seen before it and "
+            "blue behind it"
+        )
     yield (
         "motion", figures.pictures(rows, titles), "What was seen and what was recovered",
-        "Above, the points the cameras saw, one colour for each camera; in the middle, the motion "
-        "simulated with the recovered values, coloured by displacement; below, that surface with "
-        "the points moved onto it along their rays, red where they were seen before it and blue "
-        "behind it, by up to three standard deviations of the noise.",
+        f"Above, {points}; in the middle, the motion simulated with the recovered values, coloured "
+        f"by displacement; below, that surface with {moved}, by up to three standard deviations of "
+        "the noise.",
     )  # fmt: skip
 
 
@@ -316,7 +322,7 @@ def _path(e: Evidence):
     yield (
         "path", figure, "The way to the minimum",
         "The values after each step over the cost as its curvature at the end predicts it; "
-        "`pliant landscape SCENE --fit DIR` computes the true cost, one simulation a point.",
+        "the command pliant landscape SCENE --fit DIR computes the true cost, point by point.",
     )  # fmt: skip
 
 
@@ -440,7 +446,7 @@ def _page(run: FitRun, made: list[tuple[Path, str, str]]) -> str:
         ("body", f"{r['nodes']:,} nodes, {r['cells']:,} cells, {r['steps']} steps"),
         (
             "observations",
-            f"{r['points']:,} points in {r['frames']} frames of {r['cameras']} cameras",
+            f"{r['points']:,} points in {r['frames']} frames{_by_cameras(r)}",
         ),
         (
             "residuals",
@@ -459,7 +465,13 @@ def _page(run: FitRun, made: list[tuple[Path, str, str]]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Pliant: {text(name)}</title><style>{_STYLE}</style></head><body>"
         f'<h1>{text(name)}: what it is made of</h1><p class="faint">Recovered by Pliant from '
-        f"{r['frames']} frames of {r['cameras']} depth cameras.</p>"
+        f"{r['frames']} frames{_by_cameras(r, 'depth ')}.</p>"
         f"<table><tr>{head}</tr>{body}</table>{said}{sections}"
         f"<h2>What it took</h2><table>{facts}</table></body></html>\n"
     )
+
+
+def _by_cameras(r: dict[str, Any], kind: str = "") -> str:
+    """Who filmed; a recording of points has no cameras."""
+    count = r["cameras"]
+    return f" of {count} {kind}camera{'s' if count != 1 else ''}" if count else ""

@@ -403,7 +403,7 @@ def landscape(
     axes.tick_params(colors=FAINT, labelsize=9)
     axes.set_xlabel(spoken(labels[0]), color=INK)
     axes.set_ylabel(spoken(labels[1]), color=INK)
-    axes.legend(fontsize=9, loc="upper right", labelcolor=INK)
+    axes.legend(fontsize=9, loc="best", labelcolor=INK)  # beside the path
     bar = figure.colorbar(filled, cax=figure.add_axes((0.845, 0.1, 0.025, 0.85)))
     ticks = 10.0 ** np.arange(np.ceil(np.log10(low)), np.floor(np.log10(high)) + 1)
     bar.set_ticks(list(ticks))

@@ -20,6 +20,11 @@ CORRELATED = 0.98
 LITTLE_MOTION = 2.0
 """Surface motion, in cells, below which Poisson's ratio cannot be told (about 7 % at one cell)."""
 
+WILD = 5.0
+"""Residual over noise beyond which a point is not this body's."""
+
+FEW_WILD = 0.2
+"""Share of such points up to which they are strangers; with more the model is wrong."""
 
 AT_BOUND = 1e-6
 """Distance to a bound, in free coordinates, at which it counts as active."""
@@ -102,12 +107,18 @@ def advise_on_field(
 
 def _residuals(problem: Problem, e: Evaluation, noise: float) -> list[str]:
     """Warn where the residuals are not the noise."""
-    if e.rms > 1.5 * noise > 0.0 and e.rms > 1e-6 * problem.scene.body.spacing:
+    if not (e.rms > 1.5 * noise > 0.0 and e.rms > 1e-6 * problem.scene.body.spacing):
+        return []
+    text = f"The residuals ({e.rms:.3g} m) are larger than the noise ({noise:.3g} m)"
+    far = float(np.mean(np.abs(e.usable) > WILD * noise))
+    if far < FEW_WILD:
+        tukey = e.loss.kind == "tukey"
+        way = "They are left out." if tukey else "The loss 'tukey' leaves them out."
         return [
-            f"The residuals ({e.rms:.3g} m) are larger than the noise ({noise:.3g} m): the model, "
-            "the walls or the shape do not fit everywhere."
+            f"{text}: {100 * far:.2g} % of the points lie more than {WILD:.0f} times the noise "
+            f"off, points of other things perhaps. {way}"
         ]
-    return []
+    return [f"{text}: the model, the walls or the shape do not fit everywhere."]
 
 
 def _tied(labels, values, covariance, i, j, c) -> str:
