@@ -1,6 +1,7 @@
-"""The three innermost loops of the package, written for the vector registers of a CPU.
+"""The innermost loops of the package, written for the vector registers of a CPU.
 
-A row of 3x3 blocks times a vector in single and in double precision, and R H R^T of a cell's block.
+A row of 3x3 blocks times a vector, in single and in double precision, or times eight of them; R H
+R^T of a cell's blocks; and the mirror image of a row.
 Warp's own 3x3 products compile to scalar instructions: a third to a half of the speed here. Blocks
 are row by row, nine numbers without a gap, so eight (or twice four) of them fill a register and one
 is left over; the sum over the lanes is taken once, at the end of the row. On CUDA, where the
@@ -11,7 +12,12 @@ threads are the lanes, the same functions are plain loops.
 # pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
 
+from typing import Any
+
 import warp as wp
+
+Eight: Any = wp.types.matrix((3, 8), wp.float32)
+EightSums: Any = wp.types.matrix((3, 8), wp.float64)
 
 _ROW_PLAIN = """
 #ifdef __CUDACC__
@@ -59,6 +65,66 @@ _ROW_DOUBLE = (
 #endif
 """
 )
+
+_ROW_EIGHT = """
+#ifdef __CUDACC__
+    wp::mat_t<3, 8, wp::float64> out;
+    for (wp::int32 k = begin; k < begin + count; ++k)
+        for (int p = 0; p < 3; ++p)
+            for (int q = 0; q < 3; ++q)
+                for (int l = 0; l < 8; ++l)
+                    out.data[p][l] += values.data[k].data[p][q]
+                        * wp::float64(x.data[columns.data[k]].data[q][l]);
+    return out;
+#else
+#pragma clang fp contract(fast)
+    typedef float four __attribute__((vector_size(16), aligned(4)));
+    typedef double lanes __attribute__((vector_size(32), aligned(8)));
+    const lanes zero = {0, 0, 0, 0};
+    lanes s0 = zero, s1 = zero, s2 = zero, t0 = zero, t1 = zero, t2 = zero;
+    for (wp::int32 k = begin; k < begin + count; ++k) {
+        const double *a = (const double *)(values.data + k);
+        const float *v = (const float *)(x.data + columns.data[k]);
+        for (int q = 0; q < 3; ++q, v += 8) {
+            const lanes w = __builtin_convertvector(*(const four *)v, lanes);
+            const lanes z = __builtin_convertvector(*(const four *)(v + 4), lanes);
+            s0 += a[q] * w;
+            t0 += a[q] * z;
+            s1 += a[3 + q] * w;
+            t1 += a[3 + q] * z;
+            s2 += a[6 + q] * w;
+            t2 += a[6 + q] * z;
+        }
+    }
+    wp::mat_t<3, 8, wp::float64> out;
+    double *o = (double *)&out;
+    *(lanes *)o = s0;
+    *(lanes *)(o + 4) = t0;
+    *(lanes *)(o + 8) = s1;
+    *(lanes *)(o + 12) = t1;
+    *(lanes *)(o + 16) = s2;
+    *(lanes *)(o + 20) = t2;
+    return out;
+#endif
+"""
+
+_MIRROR = """
+    for (wp::int32 e = begin; e < end; ++e) {
+#ifndef __CUDACC__
+        if (e + 6 < end)  // the places are scattered: fetch them ahead
+            __builtin_prefetch(values.data + diagonal.data[columns.data[e + 6]] + twin.data[e + 6]);
+#endif
+        if (twin.data[e] == 255) {
+            values.data[e] = wp::mat33d();
+            continue;
+        }
+        const wp::float64 *a =
+            (const wp::float64 *)(values.data + diagonal.data[columns.data[e]] + twin.data[e]);
+        wp::float64 *o = (wp::float64 *)(values.data + e);
+        for (int p = 0; p < 3; ++p)
+            for (int q = 0; q < 3; ++q) o[3 * p + q] = a[3 * q + p];
+    }
+"""
 
 _ROTATED = """
 #ifdef __CUDACC__
@@ -131,6 +197,31 @@ def row_sum_double(
     x: wp.array(dtype=wp.vec3d),
 ) -> wp.vec3d:
     """`row_sum_single` in double precision."""
+    ...
+
+
+@wp.func_native(_ROW_EIGHT)
+def row_sum_eight(
+    values: wp.array(dtype=wp.mat33d),
+    columns: wp.array(dtype=wp.int32),
+    begin: wp.int32,
+    count: wp.int32,
+    x: wp.array(dtype=Eight),
+) -> EightSums:
+    """Sum of values[k] x[columns[k]] over begin <= k < begin + count, for eight vectors at once."""
+    ...
+
+
+@wp.func_native(_MIRROR)
+def mirror_row(
+    values: wp.array(dtype=wp.mat33d),
+    columns: wp.array(dtype=wp.int32),
+    diagonal: wp.array(dtype=wp.int32),
+    twin: wp.array(dtype=wp.uint8),
+    begin: wp.int32,
+    end: wp.int32,
+):
+    """values[e] = transpose of its twin at diagonal[columns[e]] + twin[e]; zero for twin 255."""
     ...
 
 

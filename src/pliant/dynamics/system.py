@@ -294,9 +294,11 @@ class System:
         self.preconditioner.update(self.matrix)
         t2 = perf_counter()
         x = self._start_value(state)
+        square = None
         if self._recent is not None:
-            self._recent.improve(self.matrix, b, x)
-        solution = self.solver.solve(b, x, Tolerance(relative=self.scene.tolerance))
+            square = self._recent.improve(self.matrix, b, x, self.solver.residual)
+        goal = Tolerance(relative=self.scene.tolerance)
+        solution = self.solver.solve(b, x, goal, square=square)
         if self._recent is not None:
             self._recent.remember(self.matrix, x, scheme.first_guess, state.fields())
         self.preconditioner.report(solution)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pliant.core.block_products import mirror_row
 from pliant.core.launch import Recorded, device, launch, share, to_device, zeros
 from pliant.fem.block_rows import NO_TWIN, BlockRows, row_product, stored_at
 from pliant.fem.pattern import Pattern
@@ -176,11 +177,7 @@ def _find_twins(first: wp.int32, A: BlockRows):
 @wp.kernel
 def _mirror(first: wp.int32, A: BlockRows):
     i = first + wp.tid()
-    for e in range(A.row_start[i], A.diagonal[i]):
-        if A.twin[e] == wp.uint8(NO_TWIN):
-            A.values[e] = wp.mat33d()
-        else:
-            A.values[e] = wp.transpose(A.values[A.diagonal[A.columns[e]] + int(A.twin[e])])
+    mirror_row(A.values, A.columns, A.diagonal, A.twin, A.row_start[i], A.diagonal[i])
 
 
 def chunks(n: int) -> int:

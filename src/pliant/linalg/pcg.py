@@ -148,7 +148,7 @@ class ConjugateGradients:
         self.matrix = matrix
         self.preconditioner = preconditioner
         n = matrix.node_count
-        self._r, self._z, self._w, self._p, self._q = (zeros(n, wp.vec3d) for _ in range(5))
+        self.residual, self._z, self._w, self._p, self._q = (zeros(n, wp.vec3d) for _ in range(5))
         self._partial = zeros(chunks(n), wp.float64)
         self._pairs = zeros(chunks(n), wp.vec2d)
         self._x: wp.array | None = None
@@ -157,7 +157,7 @@ class ConjugateGradients:
         self._curvature = Recorded(
             _curvature,
             chunks(n),
-            [A.rows, A.free, self._r, self._z, self._w, n, self._pairs],
+            [A.rows, A.free, self.residual, self._z, self._w, n, self._pairs],
             grain=CHUNK_GRAIN,
         )
 
@@ -165,20 +165,26 @@ class ConjugateGradients:
         if self._advance is None or self._x is not x:
             self._x = x
             n = self.matrix.node_count
-            vectors = [self._z, self._w, self._p, self._q, x, self._r]
+            vectors = [self._z, self._w, self._p, self._q, x, self.residual]
             self._advance = Recorded(
                 _advance, chunks(n), [0.0, 0.0, *vectors, n, self._partial], grain=CHUNK_GRAIN
             )
         return self._advance
 
-    def solve(self, b: wp.array, x: wp.array, tolerance: Tolerance | None = None) -> Solution:
-        """Improve x (the start, changed in place) until A x = b within the tolerance."""
+    def solve(
+        self, b: wp.array, x: wp.array, tolerance: Tolerance | None = None,
+        *, square: float | None = None,
+    ) -> Solution:
+        """Improve x (the start, changed in place) until A x = b within the tolerance.
+
+        square: r . r, if `residual` already holds r = P (b - A x) for the start.
+        """  # fmt: skip
         tol = tolerance or Tolerance()
-        A, r = self.matrix, self._r
+        A, r = self.matrix, self.residual
         advance = self._bind(x)
         b_norm = float(np.sqrt(_free_square_norm(b, A)))
         target = max(max(tol.relative, SMALLEST_RELATIVE) * b_norm, tol.absolute)
-        norm = float(np.sqrt(A.residual(b, x, r)))
+        norm = float(np.sqrt(A.residual(b, x, r) if square is None else square))
         history = [norm]
         iterations, restarts = 0, 0
         best_restart = np.inf

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pliant.core.block_products import Eight, EightSums, row_sum_eight
 from pliant.core.launch import launch, zeros
+from pliant.fem.block_rows import BlockRows, row_product
 from pliant.linalg.blocks import BlockMatrix
 
-DEPTH = 6
-"""Errors remembered. On the benchmark torus the start's residual falls 2, 3, 8, 12, 20-fold with 1,
-2, 4, 6, 8; an iteration gains 3-fold, and each error costs 12 bytes a node and half a product."""
+DEPTH = 8
+"""Errors remembered: what fills two vector registers. On the benchmark torus the start's residual
+falls 2, 3, 8, 12, 20-fold with 1, 2, 4, 6, 8; an iteration gains 3-fold."""
 
 SAME = 1e-11
 """Directions whose products differ by less than this share (of a square) are one direction."""
@@ -34,8 +36,6 @@ ROWS = 128
 ROWS_GRAIN = 2
 """Chunks per thread from which kernels are split."""
 
-Columns: Any = wp.types.matrix((3, DEPTH), wp.float32)
-Products: Any = wp.types.matrix((3, DEPTH), wp.float64)
 Gram: Any = wp.types.matrix((DEPTH, DEPTH), wp.float64)
 Coefficients: Any = wp.types.vector(DEPTH, wp.float64)
 
@@ -43,30 +43,29 @@ Coefficients: Any = wp.types.vector(DEPTH, wp.float64)
 @wp.kernel
 def _gram(
     first: wp.int32,
-    row_start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
     free: wp.array(dtype=wp.vec3d),
-    errors: wp.array(dtype=Columns),
+    errors: wp.array(dtype=Eight),
     b: wp.array(dtype=wp.vec3d),
     x: wp.array(dtype=wp.vec3d),
+    r: wp.array(dtype=wp.vec3d),
+    products: wp.array(dtype=Eight),
     gram: wp.array(dtype=Gram),
     side: wp.array(dtype=Coefficients),
 ):
-    """gram = W^T W and side = W^T r with W = P A D, r = P (b - A x), in chunks."""
+    """W = P A D, r = P (b - A x), and in chunks gram = W^T W, side = W^T r."""
     chunk = first + wp.tid()
     G = Gram()
     g = Coefficients()
     for i in range(chunk * ROWS, wp.min(b.shape[0], (chunk + 1) * ROWS)):
-        W = Products()
-        r = b[i]
-        for e in range(row_start[i], row_start[i + 1]):
-            j = columns[e]
-            r -= values[e] * x[j]
-            W += values[e] * Products(errors[j])
+        begin = A.row_start[i]
+        W = row_sum_eight(A.values, A.columns, begin, A.row_start[i + 1] - begin, errors)
         W = wp.diag(free[i]) * W
+        s = wp.cw_mul(free[i], b[i] - row_product(A, i, x))
+        r[i] = s
+        products[i] = Eight(W)
         G += wp.transpose(W) * W
-        g += wp.transpose(W) * wp.cw_mul(free[i], r)
+        g += wp.transpose(W) * s
     gram[chunk] = G
     side[chunk] = g
 
@@ -74,13 +73,22 @@ def _gram(
 @wp.kernel
 def _correct(
     first: wp.int32,
-    errors: wp.array(dtype=Columns),
+    errors: wp.array(dtype=Eight),
+    products: wp.array(dtype=Eight),
     c: Coefficients,
     x: wp.array(dtype=wp.vec3d),
+    r: wp.array(dtype=wp.vec3d),
+    partial: wp.array(dtype=wp.float64),
 ):
-    """x += D c."""
-    i = first + wp.tid()
-    x[i] = x[i] + Products(errors[i]) * c
+    """x += D c, r -= W c, partial = r . r in chunks."""
+    chunk = first + wp.tid()
+    total = wp.float64(0.0)
+    for i in range(chunk * ROWS, wp.min(x.shape[0], (chunk + 1) * ROWS)):
+        x[i] = x[i] + EightSums(errors[i]) * c
+        s = r[i] - EightSums(products[i]) * c
+        r[i] = s
+        total += wp.dot(s, s)
+    partial[chunk] = total
 
 
 @wp.kernel
@@ -93,7 +101,7 @@ def _remember(
     a: wp.array(dtype=wp.vec3d),
     free: wp.array(dtype=wp.vec3d),
     x: wp.array(dtype=wp.vec3d),
-    errors: wp.array(dtype=Columns),
+    errors: wp.array(dtype=Eight),
 ):
     """Column `place` of D = P (x - guess), the guess being the weighted sum of u, v and a."""
     i = first + wp.tid()
@@ -110,30 +118,41 @@ class RecentErrors:
 
     def __init__(self, node_count: int):
         self._count = 0
-        self._errors = zeros(node_count, Columns)
+        self._errors, self._products = zeros(node_count, Eight), zeros(node_count, Eight)
         chunks = (node_count + ROWS - 1) // ROWS
         self._gram, self._side = zeros(chunks, Gram), zeros(chunks, Coefficients)
+        self._partial = zeros(chunks, wp.float64)
 
     def forget(self) -> None:
         """Start anew: what follows does not depend on what came before."""
         self._count = 0
         self._errors.zero_()
 
-    def improve(self, matrix: BlockMatrix, b: wp.array, x: wp.array) -> None:
-        """Add to the guess x the combination of errors that leaves the smallest residual."""
+    def improve(self, matrix: BlockMatrix, b: wp.array, x: wp.array, r: wp.array) -> float:
+        """Add to the guess x the combination of errors that leaves the smallest residual.
+
+        r becomes that residual, P (b - A x); returns r . r.
+        """
         if self._count == 0:
-            return
+            return matrix.residual(b, x, r)
+        chunks = self._gram.shape[0]
         launch(
             _gram,
-            self._gram.shape[0],
+            chunks,
             [
-                matrix.row_start, matrix.columns, matrix.values, matrix.free, self._errors,
-                b, x, self._gram, self._side,
+                matrix.rows, matrix.free, self._errors, b, x, r, self._products, self._gram,
+                self._side,
             ],
             grain=ROWS_GRAIN,
         )  # fmt: skip
         c = _least_squares(self._gram.numpy().sum(axis=0), self._side.numpy().sum(axis=0))
-        launch(_correct, x.shape[0], [self._errors, Coefficients(*c), x])
+        launch(
+            _correct,
+            chunks,
+            [self._errors, self._products, Coefficients(*c), x, r, self._partial],
+            grain=ROWS_GRAIN,
+        )
+        return float(self._partial.numpy().sum())
 
     def remember(
         self, matrix: BlockMatrix, x: wp.array, weights: Sequence[float], state: Sequence[wp.array]
