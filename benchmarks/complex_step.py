@@ -42,6 +42,19 @@ def best(function, rounds: int = ROUNDS) -> float:
     return min(times)
 
 
+def side_by_side(functions: dict, rounds: int = 40) -> dict:
+    """Shortest run of each [s], taken in turns so that all see the same machine."""
+    times = {name: [] for name in functions}
+    for function in functions.values():
+        function()
+    for _ in range(rounds):
+        for name, function in functions.items():
+            t = time.perf_counter()
+            function()
+            times[name].append(time.perf_counter() - t)
+    return {name: min(t) for name, t in times.items()}
+
+
 @wp.kernel
 def _first(first: wp.int32, x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
     i = first + wp.tid()
@@ -236,21 +249,54 @@ def _law_row(body, name, number, rng) -> dict:
     p = h.parameters
     forces, blocks = zeros((n, 4), wp.vec3d), zeros((n, 10), wp.mat33d)
     k = law_kernels(law.energy)
-    return {
-        "derived": {
-            "force": best(lambda: launch(k.forces, n, [h.data, u, p, forces])),
-            "tangent": best(lambda: launch(k.exact, n, [h.data, u, p, 1.0, blocks])),
-            "tangent by stretches": best(
-                lambda: launch(k.tangent, n, [h.data, u, p, 1.0, 0, blocks])
-            ),
-            "tangent, clamped": best(lambda: launch(k.tangent, n, [h.data, u, p, 1.0, 1, blocks])),
-        },
-        "closed": {
-            "force": best(lambda: launch(_closed_force, n, [number, h.data, u, p, forces])),
-            "tangent": best(lambda: launch(_closed_tangent, n, [number, h.data, u, p, blocks])),
-        },
-        "JAX": _jax_row(name, F, law),
+    times = side_by_side({
+        "derived force": lambda: launch(k.forces, n, [h.data, u, p, forces]),
+        "closed force": lambda: launch(_closed_force, n, [number, h.data, u, p, forces]),
+        "derived tangent": lambda: launch(k.exact, n, [h.data, u, p, 1.0, blocks]),
+        "closed tangent": lambda: launch(_closed_tangent, n, [number, h.data, u, p, blocks]),
+    })  # fmt: skip
+    slow = side_by_side({
+        "tangent by stretches": lambda: launch(k.tangent, n, [h.data, u, p, 1.0, 0, blocks]),
+        "tangent, clamped": lambda: launch(k.tangent, n, [h.data, u, p, 1.0, 1, blocks]),
+    }, 5)  # fmt: skip
+    row = {
+        way: {what: times[f"{way} {what}"] for what in ("force", "tangent")}
+        for way in ("derived", "closed")
     }
+    ratios = {what: row["derived"][what] / row["closed"][what] for what in ("force", "tangent")}
+    row["derived"] |= slow
+    return {
+        **row, "derived / closed": ratios, "JAX": _jax_row(name, F, law),
+        "autograd": _autograd_row(name, F, law),
+    }  # fmt: skip
+
+
+def _autograd_row(name, F, law):
+    try:
+        import autograd.numpy as anp
+        from autograd import elementwise_grad
+    except ImportError:
+        return None
+    lam, mu = law.values["lam"], law.values["mu"]
+
+    def psi(A):
+        """Energies of all matrices at once: their sum's gradient is every stress."""
+        if name == "neo-hookean":
+            log_J = anp.log(anp.linalg.det(A))
+            I1 = anp.sum(A * A, axis=(1, 2))
+            return anp.sum(mu / 2 * (I1 - 3) - mu * log_J + lam / 2 * log_J**2)
+        E = (anp.einsum("cki,ckj->cij", A, A) - anp.eye(3)) / 2
+        trace = E[:, 0, 0] + E[:, 1, 1] + E[:, 2, 2]
+        return anp.sum(lam / 2 * trace**2 + mu * anp.sum(E * E, axis=(1, 2)))
+
+    stress = elementwise_grad(psi)
+
+    def tangent():
+        for i in range(3):
+            for j in range(3):
+                elementwise_grad(lambda A, i=i, j=j: anp.sum(stress(A)[:, i, j]))(F)
+
+    return {"force": best(lambda: stress(F), 2), "tangent": best(tangent, 1)}
 
 
 def _jax_row(name, F, law):

@@ -27,7 +27,8 @@ def invariant_tangent(functions, name: str):
     + psi_2 (4 f_a f_b^T + 2 (I1 (g_a . g_b) - f_a . f_b) I - 2 f_b f_a^T - 2 (g_a . g_b) F F^T).
     """
     slopes, curvatures = functions.invariant_slopes, functions.invariant_curvatures
-    has2, has11, has12, has1J, has22, has2J, hasJJ = functions.nonzero
+    has2, has11, has12, has1J, has22, has2J, hasJJ, hasJ = functions.nonzero
+    mixed = has1J or has2J or hasJJ  # outer products with the cofactors
     second = has2 or has12 or has22 or has2J
 
     @wp.kernel(module=name)
@@ -51,10 +52,14 @@ def invariant_tangent(functions, name: str):
             if d.weight[r, q] != wp.float64(0.0):
                 F = unit + gradient_at(d, c, q, u)
                 C = wp.transpose(F) * F
-                K = cofactor(F)
                 i1 = wp.trace(C)
                 i2 = wp.float64(0.5) * (i1 * i1 - wp.ddot(C, C))
-                at = wp.vec3d(i1, i2, wp.ddot(F, K) / wp.float64(3.0))
+                K = wp.mat33d()
+                J = wp.float64(1.0)
+                if wp.static(mixed or hasJ):  # else nothing depends on J
+                    K = cofactor(F)
+                    J = wp.ddot(F, K) / wp.float64(3.0)
+                at = wp.vec3d(i1, i2, J)
                 s = w * slopes(at, p, c)
                 H = w * curvatures(at, p, c)
                 D2 = wp.mat33d()
@@ -65,7 +70,9 @@ def invariant_tangent(functions, name: str):
                 for a in range(d.k):
                     ga = d.gradient[r, q * d.k + a]
                     fa = F * ga
-                    ka = K * ga
+                    ka = wp.vec3d()
+                    if wp.static(mixed):
+                        ka = K * ga
                     q1 = wp.vec3d()
                     q2 = wp.vec3d()
                     qJ = wp.vec3d()
@@ -92,7 +99,9 @@ def invariant_tangent(functions, name: str):
                         fb = F * gb
                         gg = wp.dot(ga, gb)
                         diagonal = two * s[0] * gg
-                        T = wp.outer(qJ, K * gb)
+                        T = wp.mat33d()
+                        if wp.static(mixed):
+                            T = wp.outer(qJ, K * gb)
                         if wp.static(has11 or has12 or has1J):
                             T += wp.outer(two * q1, fb)
                         if wp.static(has12 or has22 or has2J):
@@ -100,7 +109,8 @@ def invariant_tangent(functions, name: str):
                         if wp.static(has2):
                             diagonal += two * s[1] * (i1 * gg - wp.dot(fa, fb))
                             T += (two * s[1]) * (two * wp.outer(fa, fb) - wp.outer(fb, fa) - gg * B)
-                        T -= s[2] * wp.skew(F * wp.cross(ga, gb))
+                        if wp.static(hasJ):
+                            T -= s[2] * wp.skew(F * wp.cross(ga, gb))
                         j = lower_block(a, b)
                         for m in range(3):
                             T[m, m] = T[m, m] + diagonal

@@ -43,7 +43,8 @@ class LawFunctions:
     energy, slopes, curvatures; change: of the slopes by a change of the parameters; pull: its
     transpose, added to a row of an array. stress: of F (mat33d) where that is cheaper than through
     the stretches, else None. invariant_*: slopes and curvatures by (I1, I2, J), where the energy is
-    written in them; nonzero: which of psi_2, psi_11, psi_12, psi_1J, psi_22, psi_2J, psi_JJ exist.
+    written in them; nonzero: which of psi_2, psi_11, psi_12, psi_1J, psi_22, psi_2J, psi_JJ, psi_J
+    exist.
     """
 
     isotropic: bool
@@ -164,7 +165,7 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool,
         flat = [H[min(i, j)][max(i, j)] for i in range(3) for j in range(3)]
         write("invariant_curvatures", flat, signature, "wp.mat33d",
               lambda v: f"    return wp.mat33d({', '.join(v)})")
-        terms = [g[1], H[0][0], H[0][1], H[0][2], H[1][1], H[1][2], H[2][2]]
+        terms = [g[1], H[0][0], H[0][1], H[0][2], H[1][1], H[1][2], H[2][2], g[2]]
         nonzero = tuple(not (t.op == "const" and t.value == 0.0) for t in terms)
     return "\n\n".join(parts), isotropic, nonzero
 
