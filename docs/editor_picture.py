@@ -34,6 +34,7 @@ def take(out: Path = OUT) -> None:
         with sync_playwright() as p:
             browser = p.chromium.launch(executable_path=chromium, args=FLAGS)
             page = browser.new_page(viewport={"width": 1200, "height": 760})
+            page.set_default_timeout(180_000)  # software draws slowly
             page.goto(editor.address)
             page.get_by_role("button", name="Play", exact=True).wait_for(timeout=60_000)
             page.get_by_role("tab", name="View", exact=True).click()
@@ -52,7 +53,9 @@ def take(out: Path = OUT) -> None:
     picture = Image.open(out).convert("RGB")
     picture.save(out, optimize=True)
     if out.stat().st_size > LARGEST:
-        picture.quantize(256, kmeans=2, dither=Image.Dither.NONE).save(out, optimize=True)
+        palette = picture.quantize(256, kmeans=2)
+        small = picture.quantize(palette=palette, dither=Image.Dither.FLOYDSTEINBERG)
+        small.save(out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -202,7 +202,9 @@ class Viewport:
             self._plain_faces = faces
             self._surface.faces = faces.astype(np.uint32)
         # under colours the plain surface stays, unseen: the mouse takes hold of it
-        _assign(self._surface, "opacity", None if look.colour == "plain" else 0.0)
+        plain = look.colour == "plain"
+        _assign(self._surface, "opacity", None if plain else 0.0)
+        _assign(self._surface, "cast_shadow", plain)  # two at one place would speckle
         self._surface.vertices = points.astype(np.float32)
         if look.colour == "plain":
             self._colours.hide()
