@@ -408,3 +408,18 @@ def test_text_that_is_no_record(seen, tmp_path):
     for text in ("{", "[]", "[" * 100_000, "\xff"):
         (tmp_path / "observations.json").write_bytes(text.encode("latin-1"))
         refused(tmp_path, "observations.json")
+
+
+def test_a_camera_without_images_leaves_the_others_theirs(seen, tmp_path, caplog):
+    """The first camera's folder is gone: the second keeps its own pose, whatever the order."""
+    import shutil
+
+    save_observations(seen, tmp_path, "depth")
+    shutil.rmtree(tmp_path / "depth" / "camera_00")
+    back = load_observations(tmp_path)
+    assert "camera 0 has no images" in caplog.text
+    for mine, theirs in zip(back.frames, seen.frames, strict=True):
+        assert set(mine.camera) <= {1}
+        assert mine.points == pytest.approx(theirs.points[theirs.camera == 1], abs=2e-3)
+    (tmp_path / "depth" / "camera_01").rename(tmp_path / "depth" / "camera_2")  # counted from one
+    assert set(load_observations(tmp_path).frames[0].camera) == {1}

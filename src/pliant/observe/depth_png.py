@@ -322,7 +322,10 @@ def load_depth_frames(
         )  # fmt: skip
         files = files[: len(cameras)]
     if not moving:
-        cameras = cameras[: len(files)]
+        files = _by_camera(files, len(cameras))
+        for index, images in enumerate(files):
+            if not images:
+                log.warning("%s: camera %d has no images.", folder, index)
     times = times_of(max(files, key=len))
     by_number = [_by_number(images, max(files, key=len)) for images in files]
     frames = []
@@ -330,6 +333,8 @@ def load_depth_frames(
         parts: list[tuple[np.ndarray, ...]] = []
         for index, images in enumerate(by_number):
             path = images.get(k)
+            if not images:
+                continue
             if path is None:
                 log.warning("%s: camera %d has no image of frame %d.", folder, index, k)
                 continue
@@ -341,6 +346,23 @@ def load_depth_frames(
             joined = [np.zeros((0, 3)), nothing, nothing, np.zeros(0)]
         frames.append(Frame(time, *joined))
     return frames, cameras
+
+
+def _by_camera(files: list[list[Path]], count: int) -> list[list[Path]]:
+    """The images of each described camera, by the number in its folder's name; [] for none.
+
+    Numbers begin at 0, or at 1 where the last one says so. Folders without numbers go by order.
+    """
+    out: list[list[Path]] = [[] for _ in range(count)]
+    numbers = []
+    for images in files:
+        found = re.findall(r"\d+", images[0].parent.name) if images else []
+        numbers.append(int(found[-1]) if found else -1)
+    first = 1 if min(numbers) > 0 and max(numbers) == count else 0
+    named = len(set(numbers)) == len(files) and 0 <= min(numbers) and max(numbers) - first < count
+    for k, images in enumerate(files):
+        out[numbers[k] - first if named else k] = images
+    return out
 
 
 def _by_number(images: list[Path], reference: list[Path]) -> dict[int, Path]:
