@@ -99,7 +99,10 @@ class ColouredMesh:
                 return slot
         if len(self._slots) < SLOTS:
             name = f"{self._name}/{len(self._slots)}"
-            made = _Slot(self._scene.add_glb(name, glb_data=data, visible=False))
+            handle = self._scene.add_glb(  # its own shadow on itself would speckle
+                name, glb_data=data, visible=False, receive_shadow=False
+            )
+            made = _Slot(handle)
             self._slots.append(made)
             return made
         return self._waiting.pop()
