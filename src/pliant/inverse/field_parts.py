@@ -16,8 +16,9 @@ from scipy.sparse.csgraph import connected_components
 from pliant.inverse.material_unknowns import SegmentedModulus
 from pliant.inverse.unknowns import UnknownSet
 
-CORE = 0.5
-"""Share of a part's largest logarithmic contrast from which a cell belongs to it."""
+CORES = (0.8, 0.7, 0.6, 0.5, 0.4)
+"""Shares of a part's largest logarithmic contrast from which a cell may belong to it. Where a
+blurred rim ends only the data can tell: each of these cuts is fitted, the best is kept."""
 
 RIM = 0.1
 """The same from which a cell lies in the blurred rim of a part, and is no part of its own."""
@@ -39,11 +40,12 @@ class Part:
     place: tuple[float, ...]
 
 
-def cut(log_moduli: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+def cut(log_moduli: np.ndarray, pairs: np.ndarray, core: float = 0.5) -> np.ndarray:
     """The part of every cell, (cells,): 0 for the body at large, 1, 2, ... by falling contrast.
 
-    Around the cell that differs most from the median, connected cells with at least half its
-    contrast are one part; those with a tenth are its rim. Then the same with what is left.
+    Around the cell that differs most from the median, connected cells with at least the share
+    `core` of its contrast are one part; those with a tenth are its rim. Then the same with what is
+    left.
     """
     n = len(log_moduli)
     contrast = log_moduli - np.median(log_moduli)
@@ -55,9 +57,19 @@ def cut(log_moduli: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         if abs(height) < LEAST_CONTRAST:
             break
         share = contrast / height
-        segment[_around(peak, left & (share >= CORE), pairs)] = number
+        segment[_around(peak, left & (share >= core), pairs)] = number
         left &= ~_around(peak, left & (share >= RIM), pairs)
     return segment
+
+
+def cuts(log_moduli: np.ndarray, pairs: np.ndarray) -> list[np.ndarray]:
+    """Every different cut that has parts, one for each of CORES at most."""
+    found: list[np.ndarray] = []
+    for core in CORES:
+        segment = cut(log_moduli, pairs, core)
+        if segment.any() and not any(np.array_equal(segment, other) for other in found):
+            found.append(segment)
+    return found
 
 
 def _around(cell: int, allowed: np.ndarray, pairs: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.scene import Scene
 from pliant.inverse.coarser import can_coarsen, coarser
 from pliant.inverse.field_newton import FieldNewton
-from pliant.inverse.field_parts import FieldParts, cut, field_place
+from pliant.inverse.field_parts import FieldParts, cuts, field_place
 from pliant.inverse.field_penalty import FieldPenalty, neighbours
 from pliant.inverse.fit import Step
 from pliant.inverse.fit_log import FitLog, Minimum, robust_loss
@@ -221,16 +221,16 @@ class Fitter:
         if place is None:
             raise BadInput("field_parts needs a Young's modulus per cell among the unknowns.")
         own = self.unknowns.split(field.q)[place]
-        segment = cut(own, neighbours(self.scene.body))
-        if not segment.any():
-            return None
-        parts = FieldParts(self.unknowns, segment)
-        problem, found = self.fit_parts(parts, field.q, PARTS)
         e = field.evaluation
-        bare = replace(found.evaluation.under(e.loss), prior=None)
-        rise = bare.rise_from(replace(e, prior=None))
-        penalty = e.prior[0] if e.prior is not None else 0.0
-        return (parts, problem, found) if rise <= penalty else None
+        data, penalty = replace(e, prior=None), e.prior[0] if e.prior is not None else 0.0
+        best, lowest = None, penalty  # a cut must not explain the data worse than field and penalty
+        for segment in cuts(own, neighbours(self.scene.body)):
+            parts = FieldParts(self.unknowns, segment)
+            problem, found = self.fit_parts(parts, field.q, PARTS)
+            rise = replace(found.evaluation.under(e.loss), prior=None).rise_from(data)
+            if rise <= lowest:
+                best, lowest = (parts, problem, found), rise
+        return best
 
     def _best_start(self, problem: Problem, q: np.ndarray) -> np.ndarray:
         self.log.stage = STARTS

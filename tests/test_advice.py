@@ -1,0 +1,66 @@
+"""What a fit says about what it cannot see, from covariances that are given."""
+
+import numpy as np
+import pytest
+
+import pliant as pl
+from pliant.inverse.evaluation import Evaluation
+from pliant.inverse.identifiability import advise
+from pliant.inverse.losses import Loss
+from pliant.inverse.measures import FrameMisfit
+from pliant.inverse.problem import Problem
+from pliant.inverse.unknowns import UnknownSet, make_unknown
+
+SCENE = pl.Scene(
+    pl.GridBody(pl.shapes.box(center=(0, 0.5, 0), size=(0.5, 1, 0.5)), 0.25),
+    pl.Material(2000.0, 0.3, 1.0, mass_damping=0.1, stiffness_damping=0.05),
+    obstacles=[pl.Plane()],
+    integrator=pl.Newmark2(0.02),
+)
+STARTS = {
+    "youngs_modulus": 2000.0, "density": 1.0, "mass_damping": 0.1, "gravity": (0.0, -9.81, 0.0),
+    "ground_offset": 0.0, "initial_velocity": (0.0, 0.0, 0.0),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def problem():
+    members = tuple(make_unknown(n, v, SCENE) for n, v in STARTS.items())
+    return Problem(SCENE, pl.NodeMotions.of(pl.simulate(SCENE, 5)), UnknownSet(members))
+
+
+def said(problem, noise=1e-3, r=None, kind="huber", **sigma) -> str:
+    """Advice for standard deviations of the free coordinates by label, 0.1 % unless told."""
+    labels = problem.unknowns.labels
+    deviations = np.full(len(labels), 1e-3)
+    for label, value in sigma.items():
+        deviations[labels.index(label.replace("__", "."))] = value
+    r = np.zeros(0) if r is None else r
+    frames = {0: FrameMisfit(r, np.zeros((len(r), 0)), np.ones(len(r), bool))}
+    q = problem.unknowns.start()
+    e = Evaluation(q, Loss(noise, kind), frames, 1)
+    return "\n".join(advise(problem, q, e, np.diag(deviations**2), noise))
+
+
+def test_all_seen(problem):
+    """Components that are zero are judged by the vector's length or the body's size."""
+    assert said(problem) == ""
+    assert said(problem, gravity__x=0.05, ground_offset=0.02) == ""
+
+
+def test_roughly_and_hardly(problem):
+    assert "roughly, to one sigma: mass_damping (8 %)" in said(problem, mass_damping=0.08)
+    text = said(problem, gravity__x=0.5, initial_velocity__x=8.0)
+    assert "gravity.x (5 %)" in text
+    assert "hardly see initial_velocity.x: 0 +- 8" in text
+
+
+def test_strangers_among_the_points(problem):
+    rng = np.random.default_rng(1)
+    r = 1e-3 * rng.standard_normal(1000)
+    assert said(problem, r=r) == ""
+    r[:50] = 0.03
+    assert "5 % of the points" in said(problem, r=r)
+    assert "left out." in said(problem, r=r, kind="tukey")
+    r[:500] = 0.03
+    assert "do not fit everywhere" in said(problem, r=r)
