@@ -2,18 +2,24 @@
 
 import os
 import resource
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import pliant as pl
 from pliant.inverse.losses import Loss
+from pliant.inverse.measures import NodeMotions
 from pliant.inverse.problem import Problem
 from pliant.inverse.unknowns import UnknownSet, make_unknown
 
 STEPS = 300
 LIMIT = 150e6
 """Bytes for states; the rest of the 540 MB is the linear solver's and the surface's."""
+
+STIFF = 2e4
+"""At the scene's own 5,000 Pa cells of the thin parts turn inside out after 50 steps, and motions
+that differ by 1e-7 part for good (1e5-fold in 40 steps): there is no derivative to be tested."""
 
 
 @pytest.mark.slow
@@ -22,14 +28,20 @@ def test_gradient_over_300_steps():
     from pliant.app.scenes import load_builtin
 
     scene = load_builtin("dragon")
+    scene = replace(scene, material=replace(scene.material, youngs_modulus=STIFF))
     run = pl.simulate(scene, STEPS)
     frames = list(range(60, STEPS + 1, 60))
-    seen = pl.observe(run, pl.ring_of_cameras(scene, 4, width=60, height=60), frames=frames)
+    cameras = pl.ring_of_cameras(scene, 4, width=60, height=60)
+    filmed = pl.observe(run, cameras, frames=frames)
+    times = np.asarray(run.times)[frames]
+    followed = NodeMotions(times, np.asarray(run.displacements)[frames].copy())
     del run
     loaded = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    unknowns = UnknownSet((make_unknown("youngs_modulus", 5500.0, scene),))
-    problem = Problem(scene, seen, unknowns, memory_limit=LIMIT)
+    unknowns = UnknownSet((make_unknown("youngs_modulus", 1.05 * STIFF, scene),))
     q, loss = unknowns.start(), Loss(scene.body.spacing, "squares")
+    Problem(scene, filmed, unknowns, memory_limit=LIMIT).gradient(q, loss)
+    # the film's cost jumps where pixels come and go at silhouettes; that of the nodes is smooth
+    problem = Problem(scene, followed, unknowns, memory_limit=LIMIT)
     base, g = problem.gradient(q, loss)
     above = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - loaded) / 1024.0
     assert above < 540.0
@@ -37,4 +49,5 @@ def test_gradient_over_300_steps():
     for e in sizes:
         moved = problem.evaluate(q + e, loss, derivatives=False)
         rest.append(abs(moved.rise_from(base) - e * g[0]))
+    assert rest[0] < 0.5 * abs(sizes[0] * g[0])
     assert np.polyfit(np.log(sizes), np.log(rest), 1)[0] > 1.9
