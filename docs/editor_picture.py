@@ -36,7 +36,7 @@ def take(out: Path = OUT) -> None:
             page = browser.new_page(viewport={"width": 1200, "height": 760})
             page.set_default_timeout(180_000)  # software draws slowly
             page.goto(editor.address)
-            page.get_by_role("button", name="Play", exact=True).wait_for(timeout=60_000)
+            page.get_by_role("button", name="Play", exact=True).wait_for()
             page.get_by_role("tab", name="View", exact=True).click()
             page.get_by_role("combobox", name="Colour", exact=True).click()
             page.get_by_role("option", name="von Mises stress", exact=True).click()

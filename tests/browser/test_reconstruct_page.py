@@ -19,6 +19,7 @@ BAR = {
 }
 
 
+@pytest.mark.slow  # tests/editor/test_reconstruct_panel.py is the quick one, without a page
 def test_fit_from_a_recording_converges_in_the_page(browser, tmp_path):
     from pliant.app.editor.editor import Editor
     from pliant.app.editor.opening import Opened
