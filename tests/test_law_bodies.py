@@ -19,7 +19,10 @@ def plane_strain_side(law, stretch):
 
     from pliant.fem.laws.curves import principal_stresses
 
-    return brentq(lambda t: float(principal_stresses(law, stretch, t, 1.0)[1]), 0.5, 1.5, xtol=1e-14)
+    def across(t):
+        return float(principal_stresses(law, stretch, t, 1.0)[1])
+
+    return brentq(across, 0.5, 1.5, xtol=1e-14)
 
 
 @pytest.mark.parametrize("stretch", [0.7, 1.4])

@@ -14,22 +14,22 @@ TRUTH = {
 FIVE = ["neo-hookean", "mooney-rivlin", "yeoh", "fung", "stable-neo-hookean"]
 
 
-def hanging(law, edge=0.15):
-    """A bar that falls into its own length: stretches to 1.45 and swings."""
+def hanging(law, edge=0.15, *, density=60.0):
+    """A bar that falls into its own length: stretches to 2.4 and swings."""
     shape = pl.shapes.box(center=(0, -0.5, 0), size=(0.3, 1.0, 0.3))
     held = pl.Fixed(pl.shapes.half_space(normal=(0, -1, 0), offset=1e-6))
-    material = pl.Material(1e3, 0.35, density=30.0, mass_damping=0.2)
+    material = pl.Material(1e3, 0.35, density=density, mass_damping=0.2)
     return pl.Scene(
         pl.TetBody(shape, edge_length=edge), material, gravity=(2.0, -9.81, 0), fixed=[held],
         law=law, integrator=pl.Newmark1(dt=0.02, theta=0.55), tolerance=1e-9,
-        initial_velocity=(0, -1.0, 0),
+        initial_velocity=(0, -2.0, 0),
     )  # fmt: skip
 
 
-def filmed(name, steps=25):
+def filmed(name, steps=30):
     scene = hanging(LAWS[name](**TRUTH[name]))
     run = pl.simulate(scene, steps)
-    return pl.observe(run, cameras=pl.ring_of_cameras(scene, 4), noise=0.003, seed=1)
+    return pl.observe(run, cameras=pl.ring_of_cameras(scene, 6), noise=0.003, seed=1)
 
 
 def test_mooney_rivlin_from_noisy_depth():
@@ -48,7 +48,8 @@ def test_the_right_law_wins(name):
     assert ranked[0].name == name
     assert ranked[1].bic - ranked[0].bic > 10.0
     assert "dBIC" in ranking_table(ranked)
-    for n in ("c10", "c01") if name == "mooney-rivlin" else ("c1", "c2"):
-        assert ranked[0].law.values[n] == pytest.approx(TRUTH[name][n], rel=0.03)
+    for n, value in TRUTH[name].items():
+        assert ranked[0].law.values[n] == pytest.approx(value, rel=0.03)
+        assert ranked[0].fit.sigma[f"law.{n}"] < 0.015 * value
     curves = curve_table(ranked[:1], np.array([0.9, 1.0, 1.2]))
     assert curves[name][1] == pytest.approx(0.0, abs=1e-6)

@@ -30,13 +30,15 @@ def shape_error(body, u):
 
 @pytest.mark.parametrize("kind", ["tets", "grid"])
 @pytest.mark.parametrize(("name", "invertible"), [
-    ("stable-neo-hookean", False), ("neo-hookean", True), ("corotated", False),
+    ("stable-neo-hookean", False), ("neo-hookean", 0.8), ("corotated", False),
 ])  # fmt: skip
 @pytest.mark.parametrize("start", ["flat", "random"])
 def test_bodies_recover(kind, name, invertible, start):
-    """Squashed into a sheet, or every node at random: back to rest."""
-    if start == "random" and (kind, name) == ("tets", "neo-hookean"):
-        pytest.skip("a continued logarithm does not untangle random tetrahedra (documented)")
+    """Squashed into a sheet, or every node at random: back to rest.
+
+    The logarithm is continued from a stretch of 0.8 on; from 0.3 on, random tetrahedra may stop at
+    another equilibrium, where no cell is inverted any more but the body overlaps itself.
+    """
     body = block(kind)
     law = LAWS[name].from_moduli(1e3, 0.3, invertible=invertible)
     scene = pl.Scene(

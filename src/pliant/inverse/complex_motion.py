@@ -221,7 +221,7 @@ class ComplexMotion:
         four = (x, u, v, a)
         f_new, f_old = scheme.force
 
-        def mix(weights, fields):
+        def mix(weights, fields) -> Any:
             return sum(c * f for c, f in zip(weights, fields, strict=True))
 
         def weighted(own):
