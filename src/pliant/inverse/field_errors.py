@@ -30,7 +30,7 @@ def standard_deviations(
     pairs: list[tuple[np.ndarray, np.ndarray]], L: sparse.csr_array
 ) -> np.ndarray:
     """(p,) of the free coordinates; NaN where there is nothing to tell it from."""
-    n = L.shape[0]
+    n = len(L.diagonal())
     mean = float(L.diagonal().mean())
     if not pairs or not mean > 0.0:
         return np.full(n, np.nan)

@@ -109,7 +109,7 @@ class FieldNewton:
 
     def _preconditioner(self, L: sparse.csr_array) -> Product:
         """(L + s I)^-1, improved by the directions of the solves before."""
-        n = L.shape[0]
+        n = len(L.diagonal())
         shift = SHIFT * max(float(L.diagonal().mean()), 1e-12)
         solve = splu(sparse.csc_array(L + shift * sparse.eye_array(n))).solve
         known = []

@@ -89,8 +89,9 @@ class FieldParts:
 
     def __init__(self, unknowns: UnknownSet, segment: np.ndarray):
         self.segment, self._whole = segment, unknowns
-        self._field = field_place(unknowns)
-        assert self._field is not None
+        place = field_place(unknowns)
+        assert place is not None
+        self._field: int = place
         self._count = int(segment.max()) + 1
         members = list(unknowns.members)
         labels = tuple(f"youngs_modulus@{k}" for k in range(self._count))
