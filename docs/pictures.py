@@ -134,10 +134,10 @@ def torus_drop() -> Path:
     rows = []
     for name, title in (("drop", "grid"), ("drop-mesh", "tetrahedra")):
         scene = load_builtin(name)
-        run = pl.simulate(scene, 36)
+        run = pl.simulate(scene, 144)
         motion = [run.nodes(k) for k in range(len(run.times))]
-        studio = Studio(scene, motion[::6], width=320, height=240)
-        shots = [studio.picture(motion[k], time=run.times[k]) for k in (12, 22, 36)]
+        studio = Studio(scene, motion[::24], width=320, height=240)
+        shots = [studio.picture(motion[k], time=run.times[k]) for k in (48, 88, 144)]
         shots[0] = titled(shots[0], f"{title}, {len(scene.body.cells)} cells")
         rows.append(np.concatenate(shots, axis=1))
     return save("torus_drop", np.concatenate(rows))
