@@ -53,3 +53,20 @@ def test_the_right_law_wins(name):
         assert ranked[0].fit.sigma[f"law.{n}"] < 0.015 * value
     curves = curve_table(ranked[:1], np.array([0.9, 1.0, 1.2]))
     assert curves[name][1] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_laws_are_judged_over_the_same_residuals():
+    """Twenty rays more at the silhouette are no evidence; a smaller misfit is."""
+    from types import SimpleNamespace
+
+    from pliant.inverse.model_choice import Candidate, judged
+
+    fit = SimpleNamespace(labels=["a", "b"])
+    first, second, third = (
+        Candidate(name, None, fit, count, rms)
+        for name, count, rms in (("x", 1000, 0.01), ("y", 1020, 0.01), ("z", 1020, 0.0099))
+    )
+    a, b, c = judged([first, second, third])
+    assert a.bic == b.bic
+    assert a.bic - c.bic == pytest.approx(2000.0 * np.log(0.01 / 0.0099))
+    assert a.bic - a.aic == pytest.approx(2.0 * (np.log(1000.0) - 2.0))

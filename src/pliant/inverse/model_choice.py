@@ -5,8 +5,9 @@ unknown size is -n ln(s) up to a constant, hence
 
     AIC = 2 n ln(s) + 2 k,    BIC = 2 n ln(s) + k ln(n)
 
-(Akaike 1974, Schwarz 1978). Differences count: 10 is decisive. Where the law is right the residuals
-are the camera's noise; where it is not they keep a pattern, and s is larger.
+(Akaike 1974, Schwarz 1978). n is the same for all: laws differ by a few rays at the silhouette, and
+each residual more or less would count as 2 ln(s). Differences count: 10 is decisive. Where the law
+is right the residuals are the camera's noise; where not they keep a pattern, and s is larger.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,7 +68,19 @@ def compare_laws(
             float(np.mean(m.youngs_modulus)), float(np.mean(m.poisson_ratio))
         )
         found.append(_fitted(replace(scene, law=law), law, seen, hold, also or {}, options))
-    return sorted(found, key=lambda c: c.bic)
+    return sorted(judged(found), key=lambda c: c.bic)
+
+
+def judged(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """AIC and BIC of all that were fitted, over the same number of residuals."""
+    n = min((c.count for c in candidates if c.fit is not None), default=0)
+    out = []
+    for c in candidates:
+        if c.fit is not None:
+            k, likelihood = len(c.fit.labels), 2.0 * n * np.log(max(c.rms, 1e-300))
+            c = replace(c, aic=likelihood + 2.0 * k, bic=likelihood + k * float(np.log(n)))
+        out.append(c)
+    return out
 
 
 def _fitted(scene: Scene, law: Law, seen, hold, also: dict, options: dict) -> Candidate:
@@ -85,12 +98,7 @@ def _fitted(scene: Scene, law: Law, seen, hold, also: dict, options: dict) -> Ca
     problem = Problem(scene, seen, unknowns, cost=options.get("cost", "auto"))
     loss = Loss(max(fit.noise, 1e-12), "squares")
     residuals = problem.evaluate(unknowns.start(), loss, derivatives=False).usable
-    n, k = len(residuals), len(fit.labels)
-    rms = float(np.sqrt(np.mean(residuals**2)))
-    likelihood = 2.0 * n * np.log(max(rms, 1e-300))
-    return Candidate(
-        law.name, final, fit, n, rms, likelihood + 2.0 * k, likelihood + k * float(np.log(n))
-    )
+    return Candidate(law.name, final, fit, len(residuals), float(np.sqrt(np.mean(residuals**2))))
 
 
 def ranking_table(candidates: Sequence[Candidate]) -> str:
