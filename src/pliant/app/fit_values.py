@@ -7,6 +7,8 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import Scene
+from pliant.fem.laws.law import Law
+from pliant.inverse.law_unknowns import PREFIX
 from pliant.inverse.material_unknowns import damping_frequencies
 from pliant.inverse.unknowns import make_unknown
 
@@ -44,6 +46,8 @@ def scene_values(scene: Scene) -> Values:
     }
     if plane is not None:
         found |= {"ground_normal": list(plane.normal), "ground_offset": plane.offset}
+    if isinstance(scene.law, Law):
+        found |= {f"{PREFIX}{name}": value for name, value in scene.law.values.items()}
     return {
         name: [float(c) for c in value] if isinstance(value, list) else float(value)
         for name, value in found.items()
