@@ -5,6 +5,7 @@ tangent and adjoint runs, or L-BFGS-B on the adjoint. Far starts first see a sho
 phases still agree, then longer ones; they may also begin on a coarser grid, or from several places.
 """
 
+import gc
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -55,6 +56,7 @@ def reconstruct(
         raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
     asked = FitOptions(**options)
     began = time.perf_counter()
+    gc.collect()  # a system and its derivatives hold each other, 30 MB and more a fit
     members = tuple(make_unknown(n, v, scene) for n, v in unknowns.items())
     fitted = UnknownSet(members, asked.priors or {}, asked.bounds or {})
     log = FitLog(on_step)
