@@ -49,7 +49,7 @@ def _gram(
     b: wp.array(dtype=wp.vec3d),
     x: wp.array(dtype=wp.vec3d),
     r: wp.array(dtype=wp.vec3d),
-    products: wp.array(dtype=Eight),
+    products: wp.array(dtype=EightSums),
     gram: wp.array(dtype=Gram),
     side: wp.array(dtype=Coefficients),
 ):
@@ -63,7 +63,7 @@ def _gram(
         W = wp.diag(free[i]) * W
         s = wp.cw_mul(free[i], b[i] - row_product(A, i, x))
         r[i] = s
-        products[i] = Eight(W)
+        products[i] = W
         G += wp.transpose(W) * W
         g += wp.transpose(W) * s
     gram[chunk] = G
@@ -74,7 +74,7 @@ def _gram(
 def _correct(
     first: wp.int32,
     errors: wp.array(dtype=Eight),
-    products: wp.array(dtype=Eight),
+    products: wp.array(dtype=EightSums),
     c: Coefficients,
     x: wp.array(dtype=wp.vec3d),
     r: wp.array(dtype=wp.vec3d),
@@ -85,7 +85,7 @@ def _correct(
     total = wp.float64(0.0)
     for i in range(chunk * ROWS, wp.min(x.shape[0], (chunk + 1) * ROWS)):
         x[i] = x[i] + EightSums(errors[i]) * c
-        s = r[i] - EightSums(products[i]) * c
+        s = r[i] - products[i] * c
         r[i] = s
         total += wp.dot(s, s)
     partial[chunk] = total
@@ -118,7 +118,8 @@ class RecentErrors:
 
     def __init__(self, node_count: int):
         self._count = 0
-        self._errors, self._products = zeros(node_count, Eight), zeros(node_count, Eight)
+        self._errors = zeros(node_count, Eight)
+        self._products = zeros(node_count, EightSums)  # in f64, or the residual would drift
         chunks = (node_count + ROWS - 1) // ROWS
         self._gram, self._side = zeros(chunks, Gram), zeros(chunks, Coefficients)
         self._partial = zeros(chunks, wp.float64)
