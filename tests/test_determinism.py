@@ -15,7 +15,7 @@ from pliant.core.launch import thread_count
 from pliant.dynamics.system import System
 
 SMALL = 0.15
-LARGE = 0.07
+LARGE = 0.043
 """About 63,000 nodes: with it even the lightest kernels (grain 30,000) are split in two."""
 
 
@@ -62,8 +62,8 @@ def test_one_thread_two_threads_and_again(monkeypatch):
 
     monkeypatch.setattr(launching.Recorded, "__init__", counting)
     world = scene(LARGE)
-    assert len(world.body.nodes) > 15_000
-    assert len(world.body.surface.points) > 3_000
+    assert len(world.body.nodes) > 60_000
+    assert len(world.body.surface.points) > 8_000
     pl.set_threads(2)
     system = System(world)
     first = pl.simulate(world, 2, system=system)
