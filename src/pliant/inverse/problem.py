@@ -66,9 +66,9 @@ class Moment:
 class Problem:
     """Misfit of a scene's simulation against observations.
 
-    tangent_tolerance: of the tangents' solves, the scene's own unless told. memory_limit [bytes]:
-    what the states of a gradient may take; beyond it they are recomputed (see checkpoints).
-    regulariser: a penalty on q that gradients include.
+    tangent_tolerance: of the tangents' and the adjoint's solves, the scene's own unless told.
+    memory_limit [bytes]: what the states of a gradient may take; beyond it they are recomputed (see
+    checkpoints). regulariser: a penalty on q that gradients include.
     """
 
     def __init__(
@@ -222,7 +222,10 @@ class Problem:
             if self._progress is not None:
                 self._progress(steps - k, steps)
 
-        return run_adjoint(self.system, states, seed, between=between, on_step=reached)
+        return run_adjoint(
+            self.system, states, seed, between=between, on_step=reached,
+            tolerance=self.tangent_tolerance,
+        )  # fmt: skip
 
     def _on_device(self, u: np.ndarray, v: np.ndarray) -> State:
         return State(to_device(u, wp.vec3d), to_device(v, wp.vec3d), self._still)
@@ -258,7 +261,10 @@ class Problem:
             t0 = perf_counter()
             states = run(self.system, steps)
             t1 = perf_counter()
-            run_adjoint(self.system, states, lambda k, s: bar if k == steps else None)
+            run_adjoint(
+                self.system, states, lambda k, s: bar if k == steps else None,
+                tolerance=self.tangent_tolerance,
+            )  # fmt: skip
             t2 = perf_counter()
             best["forward_ms"] = min(best["forward_ms"], 1e3 * (t1 - t0) / steps)
             best["adjoint_ms"] = min(best["adjoint_ms"], 1e3 * (t2 - t1) / steps)

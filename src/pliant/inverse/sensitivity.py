@@ -96,14 +96,17 @@ def run_adjoint(
     *,
     between: Callable[[int, State, State, State], State | None] | None = None,
     on_step: Callable[[int], None] | None = None,
+    tolerance: float | None = None,
 ) -> Direction:
     """Gradient by all parameters of a cost whose derivative by state k is seed(k, state).
 
     states: a list, or Checkpoints; read from last to first, each once. The seed of a state is asked
     for when its step is about to be walked back. between(k, before, after, bar): costs of both ends
     of a step; adds the share of `after` to bar and returns that of `before`. on_step(k): progress.
+    tolerance: of the adjoint solves, the scene's own unless told.
     """
     derivatives = system.cached(step_derivatives)
+    derivatives.begin_adjoint(tolerance)
     dual = zero_dual(system)
     last = len(states) - 1
     after = states[last]

@@ -24,6 +24,7 @@ from pliant.linalg.batched import BatchedConjugateGradients
 from pliant.linalg.blocks import combine, keep_free
 from pliant.linalg.multigrid import Multigrid
 from pliant.linalg.pcg import Tolerance
+from pliant.linalg.recent import RecentErrors
 
 LARGEST_BATCH = 8
 """Tangents solved at once: beyond it the vectors no longer fit the cache beside the matrix."""
@@ -39,6 +40,9 @@ class StepDerivatives:
         self._y, self._zero = (zeros(n, wp.vec3d) for _ in range(2))
         self._batched: dict[int, BatchedConjugateGradients] = {}
         self._walls = WallDerivatives(system)
+        multigrid = isinstance(system.preconditioner, Multigrid)
+        self._recent = RecentErrors(n) if multigrid else None
+        self._backward_tolerance: float | None = None
 
     # forward -----------------------------------------------------------------------------------
 
@@ -173,6 +177,15 @@ class StepDerivatives:
 
     # backward ----------------------------------------------------------------------------------
 
+    def begin_adjoint(self, tolerance: float | None = None) -> None:
+        """A backward run begins: its solves start from nothing that came before.
+
+        tolerance: of its solves, the scene's own unless told.
+        """
+        self._backward_tolerance = tolerance
+        if self._recent is not None:
+            self._recent.forget()
+
     def adjoint(self, before: State, after: State, bar: State, dual: Direction) -> State:
         """Dual of `before` from that of `after`; adds the parameters' share to `dual`."""
         s = self.system
@@ -183,7 +196,12 @@ class StepDerivatives:
         keep_free(x_bar, s.matrix.free)
         y = self._y
         y.zero_()
-        self._solve(x_bar, y, "adjoint")
+        square = None
+        if self._recent is not None:  # y changes as smoothly from step to step as x does
+            square = self._recent.improve(s.matrix, x_bar, y, s.solver.residual)
+        self._solve(x_bar, y, "adjoint", self._backward_tolerance, square=square)
+        if self._recent is not None:
+            self._recent.remember(s.matrix, y, (0.0, 0.0, 0.0), (y, y, y))
 
         x = s.unknown(before, after)
         mass = scheme.mass_weights(material.mass_damping)
@@ -347,9 +365,17 @@ class StepDerivatives:
     def _add_host(self, b: wp.array, host: np.ndarray) -> None:
         combine(b, (1.0, b), (1.0, to_device(host, wp.vec3d)))
 
-    def _solve(self, b: wp.array, x: wp.array, what: str, tolerance: float | None = None) -> None:
+    def _solve(
+        self,
+        b: wp.array,
+        x: wp.array,
+        what: str,
+        tolerance: float | None = None,
+        *,
+        square: float | None = None,
+    ) -> None:
         goal = Tolerance(relative=tolerance or self.tolerance)
-        solution = self.system.solver.solve(b, x, goal)
+        solution = self.system.solver.solve(b, x, goal, square=square)
         if not solution.outcome.ok and solution.residual > 1e3 * solution.target:
             raise SolverFailure(f"The {what} solve failed: {solution.outcome.value}.")
 
