@@ -148,7 +148,9 @@ class _Form:
 
     def __init__(self, kernel: Any, inputs: Sequence[Any]):
         command: Any = wp.launch(kernel, dim=1, inputs=list(inputs), device="cpu", record_cmd=True)
+        command.fwd_args = None  # a form outlives the arrays it was made from
         self._command = command  # keeps the compiled module loaded
+        self._turn = Lock()  # the command is one for all threads
         self.labels = [a.label for a in kernel.adj.args]
         fields = zip(self.labels, map(type, command.params[1:]), strict=True)
         self.layout = type("Arguments", (ctypes.Structure,), {"_fields_": list(fields)})
@@ -158,15 +160,17 @@ class _Form:
 
     def bounds(self, count: int) -> Any:
         """Launch bounds of `count` items."""
-        if count not in self._bounds:
-            self._command.set_dim(count)
-            self._bounds[count] = self._command.params[0]
-        return self._bounds[count]
+        with self._turn:
+            if count not in self._bounds:
+                self._command.set_dim(count)
+                self._bounds[count] = self._command.params[0]
+            return self._bounds[count]
 
     def packed(self, index: int, value: Any) -> Any:
         """What the layout holds for a value that is not a plain number, array or struct."""
-        self._command.set_param_at_index(index, value)
-        return self._command.params[index + 1]
+        with self._turn:
+            self._command.set_param_at_index(index, value)
+            return self._command.params[index + 1]
 
 
 _forms: dict[tuple, _Form] = {}

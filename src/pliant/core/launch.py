@@ -69,10 +69,11 @@ class Recorded:
         self, kernel: Any, count: int, inputs: Sequence[Any], *, grain: int = DEFAULT_GRAIN
     ):
         self._crew: Crew | None = None
+        self._on_cpu = _device == "cpu"
         self.parts: list[Any] = []
         if count == 0:
             return
-        if _device != "cpu":
+        if not self._on_cpu:
             arguments = [0, *inputs]
             self.parts = [
                 wp.launch(kernel, dim=count, inputs=arguments, device=_device, record_cmd=True)
@@ -90,7 +91,7 @@ class Recorded:
     def set(self, index: int, value: Any) -> None:
         """Change argument `index` (counted without `first`)."""
         for part in self.parts:
-            if _device == "cpu":
+            if self._on_cpu:
                 part.set(index + 1, value)
             else:
                 part.set_param_at_index(index + 1, value)
@@ -99,7 +100,7 @@ class Recorded:
         """Launch; returns when the work is done (on CUDA: when it is queued)."""
         if self._crew is not None:
             self._crew.run(self._call)
-        elif self.parts and _device == "cpu":
+        elif self.parts and self._on_cpu:
             self.parts[0].run()
         elif self.parts:
             self.parts[0].launch()
@@ -110,6 +111,7 @@ class Series:
 
     def __init__(self, launches: Sequence[Recorded]):
         self._launches = [launch for launch in launches if launch.parts]
+        self._crew: Crew | None = None
         if _device == "cpu" and self._launches:
             self._crew = crew(thread_count())
             table = rows([launch.parts for launch in self._launches])
@@ -117,7 +119,7 @@ class Series:
 
     def run(self) -> None:
         """Run all; returns when the work is done (on CUDA: when it is queued)."""
-        if _device == "cpu" and self._launches:
+        if self._crew is not None:
             self._crew.run(self._call)
         else:
             for launch in self._launches:
