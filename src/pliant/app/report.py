@@ -1,18 +1,19 @@
 """The report of a fit: one HTML page that needs nothing else, and its pictures as PNG files."""
 
-import base64
-import html
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from pliant.app import map_figures as maps
 from pliant.app import report_figures as figures
 from pliant.app.cloud_picture import cloud_picture
+from pliant.app.fit_table import table_rows
 from pliant.app.fits import FIGURES, REPORT, FitRun
 from pliant.app.picture import Studio
 from pliant.app.progress import progress
+from pliant.app.report_page import page
 from pliant.core.files import write_text
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import simulate
@@ -32,45 +33,6 @@ BLUR = 5
 
 DOT = 0.2
 """Radius of a drawn point, in cells."""
-
-
-def table_rows(result: dict[str, Any]) -> list[list[str]]:
-    """Head and rows of the table of values, as text; without truth where none is known."""
-    unknowns = result["unknowns"]
-    known = any(u["truth"] is not None for u in unknowns.values())
-    rows = [["unknown", *(["truth"] if known else []), "start", "value", "sigma"]]
-    grid = any(u.get("discretisation") is not None for u in unknowns.values())
-    rows[0] += ["grid"] if grid else []
-    if known:
-        rows[0] += ["off by", "in sigma"]
-    for label, u in unknowns.items():
-        row = [label]
-        if known:
-            row.append(_number(u["truth"]))
-        row += [_number(u["start"]), _number(u["value"]), _number(u["sigma"], 2)]
-        row += [_number(u.get("discretisation"), 2)] if grid else []
-        if known:
-            row += [_error(u), _in_sigma(u)]
-        rows.append(row)
-    return rows
-
-
-def _number(value: float | None, digits: int = 5) -> str:
-    return "" if value is None else f"{value:.{digits}g}"
-
-
-def _error(u: dict[str, Any]) -> str:
-    """The error in percent of the truth; of a truth of zero, as it is."""
-    if u["truth"] is None or u["value"] is None:
-        return ""
-    error = u["value"] - u["truth"]
-    return f"{100.0 * error / abs(u['truth']):+.2f} %" if u["truth"] else f"{error:+.2g}"
-
-
-def _in_sigma(u: dict[str, Any]) -> str:
-    if None in (u["truth"], u["value"], u["sigma"]) or not u["sigma"]:
-        return ""
-    return f"{(u['value'] - u['truth']) / u['sigma']:+.1f}"
 
 
 # --- what the pictures show
@@ -148,9 +110,9 @@ def write_report(run: FitRun, folder: Path, *, showcase: bool = False) -> Path:
             shown.reach(k + 1)
     if showcase:
         figures.save(_showcase(evidence), folder / "demo.png")
-    page = folder / REPORT
-    write_text(page, _page(run, [(place / f"{n}.png", h, t) for n, h, t in made]))
-    return page
+    report = folder / REPORT
+    write_text(report, page(run, [(place / f"{n}.png", h, t) for n, h, t in made]))
+    return report
 
 
 def _studio(evidence: Evidence, width: int, height: int) -> Studio:
@@ -318,7 +280,7 @@ def _path(e: Evidence):
     rise = 0.5 * (inverse[0, 0] * dx**2 + 2.0 * inverse[0, 1] * dx * dy + inverse[1, 1] * dy**2)
     truth = e.run.truth
     known = (truth[a], truth[b]) if a in truth and b in truth else None
-    figure = figures.landscape((a, b), x, y, rise, path, known)
+    figure = maps.landscape((a, b), x, y, rise, path, known)
     yield (
         "path", figure, "The way to the minimum",
         "The values after each step over the cost as its curvature at the end predicts it; "
@@ -332,7 +294,7 @@ def _field(e: Evidence):
     if values is None or np.ndim(values) == 0:
         return
     body = e.run.scene.body
-    figure = figures.field_slices(
+    figure = maps.field_slices(
         body.nodes[body.cells].mean(axis=1), np.asarray(values, float), body.spacing
     )
     yield (
@@ -398,80 +360,3 @@ def _showcase(e: Evidence) -> Any:
     )
     iterations = [s.iteration for s in run.fit.history]
     return figures.showcase(left, right, captions, rows, iterations, _courses(run), footer)
-
-
-# --- the page
-
-_STYLE = """
-body { font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif;
-  color: #22272e; background: #fff; max-width: 1080px; margin: 2.5rem auto; padding: 0 1.2rem; }
-h1 { font-size: 1.75rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.6rem 0 .3rem; }
-p { margin: .3rem 0 .8rem; max-width: 46rem; } .faint { color: #6b7480; }
-table { border-collapse: collapse; margin: 1.2rem 0; font-variant-numeric: tabular-nums; }
-th { font-weight: 500; color: #6b7480; text-align: right; border-bottom: 1.5px solid #aab2bb; }
-td { text-align: right; border-bottom: 1px solid #e3e7ec; } th, td { padding: .4rem .9rem; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; }
-td.value { font-weight: 650; } img { width: 100%; height: auto; display: block; }
-ul.advice { background: #fff7ec; border-left: 4px solid #e07b28; padding: .7rem 1rem .7rem 2rem; }
-"""
-
-
-def _page(run: FitRun, made: list[tuple[Path, str, str]]) -> str:
-    r = run.result
-    name = r["title"] or "scene"
-    text = html.escape
-    rows = table_rows(r)
-    head = "".join(f"<th>{text(c)}</th>" for c in rows[0])
-    value_column = rows[0].index("value")
-    body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td class="value">{text(c)}</td>' if i == value_column else f"<td>{text(c)}</td>"
-            for i, c in enumerate([figures.spoken(row[0]), *row[1:]])
-        )
-        + "</tr>"
-        for row in rows[1:]
-    )
-    advice = "".join(f"<li>{text(line)}</li>" for line in r["advice"])
-    ended = "converged" if r["converged"] else "did not converge"
-    sections = "".join(
-        f"<h2>{text(heading)}</h2><p>{text(caption)}</p>"
-        f'<img alt="{text(heading)}" src="data:image/png;base64,'
-        f'{base64.b64encode(path.read_bytes()).decode("ascii")}">'
-        for path, heading, caption in made
-    )
-    timings = [
-        ("fit", f"{r['seconds']:.1f} s in {r['iterations']} iterations, {ended}"),
-        ("a time step", f"{r['forward_ms']:.1f} ms forward, {r['adjoint_ms']:.1f} ms back"),
-        ("body", f"{r['nodes']:,} nodes, {r['cells']:,} cells, {r['steps']} steps"),
-        (
-            "observations",
-            f"{r['points']:,} points in {r['frames']} frames{_by_cameras(r)}",
-        ),
-        (
-            "residuals",
-            f"{1e3 * (r['rms'] or 0.0):.3g} mm; noise {1e3 * (r['noise'] or 0.0):.3g} mm, that is "
-            f"{(r['noise'] or 0.0) / run.scene.body.spacing:.2g} cells",
-        ),
-    ]
-    facts = "".join(f"<tr><td>{text(k)}</td><td>{text(v)}</td></tr>" for k, v in timings)
-    said = (
-        f'<ul class="advice">{advice}</ul>'
-        if advice
-        else ('<p class="faint">The data see all unknowns; nothing to advise.</p>')
-    )
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Pliant: {text(name)}</title><style>{_STYLE}</style></head><body>"
-        f'<h1>{text(name)}: what it is made of</h1><p class="faint">Recovered by Pliant from '
-        f"{r['frames']} frames{_by_cameras(r, 'depth ')}.</p>"
-        f"<table><tr>{head}</tr>{body}</table>{said}{sections}"
-        f"<h2>What it took</h2><table>{facts}</table></body></html>\n"
-    )
-
-
-def _by_cameras(r: dict[str, Any], kind: str = "") -> str:
-    """Who filmed; a recording of points has no cameras."""
-    count = r["cameras"]
-    return f" of {count} {kind}camera{'s' if count != 1 else ''}" if count else ""

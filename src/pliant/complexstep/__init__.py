@@ -6,15 +6,9 @@
 No difference is taken, so h may be 1e-40 and the result is as exact as f itself.
 """
 
+from pliant.complexstep.chains import nested, product_chain
 from pliant.complexstep.derivatives import derivative, gradient, hessian, mixed_partial
-from pliant.complexstep.multicomplex import (
-    Multicomplex,
-    accelerated,
-    nested,
-    part,
-    product_chain,
-    stepped,
-)
+from pliant.complexstep.multicomplex import Multicomplex, accelerated, part, stepped
 
 __all__ = [
     "Multicomplex", "accelerated", "derivative", "gradient", "hessian", "mixed_partial", "nested",

@@ -7,7 +7,7 @@ continuation of the real one. Two sets of rules give the elementary functions:
 exact        e^(a + b i) = e^a (cos b + i sin b), and so on (appendix B);
 accelerated  f(a + b i) = f(a) + f'(a) b i, b taken as infinitesimal (section 4.5): sin b ~ b,
              e^b ~ 1 + b, powers of b beyond the first dropped. Below b = 1e-8 both agree to the
-             last bits. `product_chain` is section 4.5.2, `nested` section 4.5.3.
+             last bits. `chains` has sections 4.5.2 and 4.5.3.
 
 `with accelerated():` switches the rules.
 """
@@ -354,32 +354,6 @@ _UFUNCS: dict[Any, Callable[..., Any]] = {
     np.multiply: lambda a, b: a * b if isinstance(a, Multicomplex) else b * a,
     np.divide: lambda a, b: a / b if isinstance(a, Multicomplex) else b.__rtruediv__(a),
 }  # fmt: skip
-
-
-def product_chain(factors: list[Any]) -> Any:
-    """Product of numbers of order 1 with all terms of second order dropped (eqs. 4.12, 4.13).
-
-    A = product of the real parts; every factor adds A / a_k times its imaginary part. Factors with
-    a zero real part are left out of the division.
-    """
-    a = [np.asarray(f.re) for f in factors]
-    if any((x == 0.0).any() for x in a):
-        out = factors[0]
-        for f in factors[1:]:
-            out = out * f
-        return out
-    whole = np.prod(np.array(np.broadcast_arrays(*a)), axis=0)
-    return Multicomplex(whole, sum(whole / x * f.im for x, f in zip(a, factors, strict=True)))
-
-
-def nested(functions: list[Callable[[Any], Any]], x: Any, step: float = 1e-40) -> Any:
-    """Derivative of f_N(... f_2(f_1(x))) as a product of ratios b_k / b_(k-1) (eq. 4.16)."""
-    a, slope = np.asarray(x, float), 1.0
-    for f in functions:
-        z = f(Multicomplex(a, np.full_like(a, step)))
-        slope = slope * (z.im / step)
-        a = z.re
-    return slope
 
 
 def stepped(x: Any, units: list[int] | tuple[int, ...], order: int, step: float) -> Any:

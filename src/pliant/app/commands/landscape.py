@@ -189,6 +189,7 @@ def cost_map(scene, seen, over, x: np.ndarray, y: np.ndarray, cost: str) -> np.n
 
 
 def _draw(path: Path, over, x, y, values, way: np.ndarray, truth) -> None:
-    from pliant.app import report_figures as figures
+    from pliant.app.map_figures import landscape as figure_of
+    from pliant.app.report_figures import save
 
-    figures.save(figures.landscape(over, x, y, values, way, truth), path)
+    save(figure_of(over, x, y, values, way, truth), path)

@@ -338,7 +338,7 @@ def _stated_truth(folder: Path) -> dict[str, Any]:
 
 def result_lines(result: dict[str, Any]) -> list[str]:
     """The table, the advice and where the files are."""
-    from pliant.app.report import table_rows
+    from pliant.app.fit_table import table_rows
 
     rows = table_rows(result)
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]

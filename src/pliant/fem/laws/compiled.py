@@ -13,7 +13,8 @@ from typing import Any
 
 import warp as wp
 
-from pliant.fem.laws.expression import Expression, constant, gradient, source, variable
+from pliant.fem.laws.expression import Expression, constant, gradient, variable
+from pliant.fem.laws.kernel_text import source
 from pliant.fem.laws.law import Energy, invertible_energy
 
 mat99d = wp.types.matrix(shape=(9, 9), dtype=wp.float64)

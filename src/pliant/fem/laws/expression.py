@@ -1,9 +1,9 @@
-"""Energies as expressions: what an `@energy` function computes, recorded, differentiated, written.
+"""Energies as expressions: what an `@energy` function computes, recorded and differentiated.
 
 Calling an energy with `Expression` numbers records a graph in which equal nodes are one node.
 `gradient` differentiates it backwards into another graph (the chain rule of seed 004, eq. 4.16,
-with each elementary function's slope in the simplified form of section 4.5.1), and `source` writes
-a graph as straight-line code for a kernel. sqrt(x^2) is |x|, whose slope at 0 is that of x > 0, as
+with each elementary function's slope in the simplified form of section 4.5.1); `kernel_text`
+writes a graph as code. sqrt(x^2) is |x|, whose slope at 0 is that of x > 0, as
 a complex step finds it; so energies like eq. 4.39 stay finite where they have a kink.
 """
 
@@ -374,42 +374,3 @@ def evaluate(roots: Sequence[Expression], inputs: dict[str, Any]) -> list[Any]:
             v = _NUMERIC[n.op](a[0])
         values[id(n)] = v
     return [values[id(r)] for r in roots]
-
-
-def source(roots: Sequence[Expression]) -> tuple[list[str], list[str]]:
-    """Kernel code: lines that assign every needed node, and the name or number of each root."""
-    name: dict[int, str] = {}
-    lines: list[str] = []
-    for n in topological(roots):
-        a = [name[id(x)] for x in n.args]
-        if n.op == "const":
-            name[id(n)] = f"wp.float64({n.value!r})"
-            continue
-        if n.op == "var":
-            name[id(n)] = n.value
-            continue
-        symbol = {"add": "+", "sub": "-", "mul": "*", "div": "/"}.get(n.op)
-        if symbol:
-            text = f"{a[0]} {symbol} {a[1]}"
-        elif n.op == "neg":
-            text = f"-{a[0]}"
-        elif n.op == "pow":
-            text = _power_text(a[0], n.value)
-        elif n.op == "max":
-            text = f"wp.max({a[0]}, {a[1]})"
-        elif n.op == "sign":
-            text = f"law_sign({a[0]})"
-        elif n.op == "step":
-            text = f"law_step({a[0]})"
-        else:
-            text = f"wp.{n.op}({a[0]})"
-        name[id(n)] = f"t{len(lines)}"
-        lines.append(f"{name[id(n)]} = {text}")
-    return lines, [name[id(r)] for r in roots]
-
-
-def _power_text(x: str, c: float) -> str:
-    if c == int(c) and 0 < abs(c) <= 4:
-        product = " * ".join([x] * abs(int(c)))
-        return product if c > 0 else f"wp.float64(1.0) / ({product})"
-    return f"wp.pow({x}, wp.float64({c!r}))"
