@@ -1,9 +1,12 @@
 """Draws triangles that move: a body's surface or a render mesh, with obstacles."""
 
+from typing import Any
+
 import numpy as np
 import warp as wp
 
-from pliant.app.render.mesh_rays import corner_normals, draw
+from pliant.app.render.footprints import camera_projection, lamp_projection, triangle_rows
+from pliant.app.render.mesh_rays import Family, corner_normals, draw
 from pliant.app.render.pixels import antialiased, linear
 from pliant.app.render.stage import Setting
 from pliant.core.launch import launch, to_device, zeros
@@ -68,11 +71,21 @@ def paint_mesh(
     samples: int,
 ) -> np.ndarray:
     """A picture of one mesh; facets: flat corners, normals: one per corner, shade: linear light."""
-    mesh = wp.Mesh(points=to_device(points.astype(np.float32), wp.vec3f), indices=facets)
+    place = to_device(points.astype(np.float32), wp.vec3f)
     colour = to_device(shade.astype(np.float32), wp.vec3f)
+    eye = _family(camera_projection(setting.view), place, facets)
+    lamp = _family(lamp_projection(setting.stage, points, 0.0), place, facets)
+    inputs = [eye, lamp, place, facets, setting.view, setting.stage, normals, colour]
 
     def cast(pixels: wp.array, count: int, out: wp.array) -> None:
-        inputs = [pixels, count, mesh.id, setting.view, setting.stage, normals, colour, out]
-        launch(draw, len(pixels), inputs, grain=2000)
+        launch(draw, len(pixels), [pixels, count, *inputs, out], grain=2000)
 
     return antialiased(cast, int(setting.view.width), int(setting.view.height), samples)
+
+
+def _family(projection: Any, points: wp.array, facets: wp.array) -> Any:
+    family: Any = Family()
+    family.plane = projection
+    family.rows, lists = triangle_rows(projection, points, facets)
+    family.start, family.things = lists.start, lists.things
+    return family

@@ -7,6 +7,7 @@
 
 import warp as wp
 
+from pliant.app.render.footprints import Projection, Rows, block_of, lamp_place
 from pliant.app.render.lighting import (
     Stage,
     View,
@@ -44,19 +45,39 @@ def corner_normals(
     out[corner] = wp.normalize(total)
 
 
+@wp.struct
+class Family:
+    """Triangles as one family of rays sees them, see footprints."""
+
+    plane: Projection
+    start: wp.array(dtype=wp.int32)
+    things: wp.array(dtype=wp.int32)
+    rows: wp.array(dtype=Rows)
+
+
 @wp.func
-def lit(mesh: wp.uint64, stage: Stage, x: wp.vec3f, n: wp.vec3f) -> float:
+def lit(lamp: Family, stage: Stage, x: wp.vec3f, n: wp.vec3f) -> float:
     """1 where the lamp is seen from x, else 0."""
     if wp.dot(n, stage.light) <= 0.0:
         return 0.0
-    if wp.mesh_query_ray_anyhit(mesh, x + n * stage.lift, stage.light, stage.reach):
-        return 0.0
+    place = lamp_place(lamp.plane, x + n * stage.lift)
+    block = block_of(lamp.plane, place[0], place[1])
+    if block >= 0:
+        at = wp.vec3f(place[0], place[1], 1.0)
+        for i in range(lamp.start[block], lamp.start[block + 1]):
+            found = lamp.rows[lamp.things[i]] * at
+            if found[0] >= 0.0 and found[1] >= 0.0 and found[2] >= 0.0:
+                if found[3] > place[2]:
+                    return 0.0
     return 1.0
 
 
 @wp.func
 def ray_light(
-    mesh: wp.uint64,
+    eye: Family,
+    lamp: Family,
+    points: wp.array(dtype=wp.vec3f),
+    facets: wp.array(dtype=wp.int32),
     view: View,
     stage: Stage,
     normals: wp.array(dtype=wp.vec3f),
@@ -64,34 +85,47 @@ def ray_light(
     px: float,
     py: float,
 ) -> wp.vec3f:
-    """Linear light along the ray through the point (px, py) of the picture, in pixels."""
+    """Linear light through the point (px, py) of the picture."""
     direction = ray_direction(view, px, py)
     sky = background(1.0 - py / float(view.height))
-    limit = wp.float32(1.0e30)
+    ahead = wp.dot(direction, view.forward)
+    at = wp.vec3f(wp.dot(direction, view.right) / ahead, wp.dot(direction, view.up) / ahead, 1.0)
+    block = block_of(eye.plane, at[0], at[1])
     to_floor = floor_distance(view, stage, direction)
+    nearest = float(0.0)  # 1 / z: whatever is nearer than the floor has more
     if to_floor > 0.0:
-        limit = to_floor * 1.0001
-    query = wp.mesh_query_ray(mesh, view.eye, direction, limit)
-    if query.result:
-        a = normals[3 * query.face]
-        b = normals[3 * query.face + 1]
-        c = normals[3 * query.face + 2]
-        w = 1.0 - query.u - query.v
-        n = wp.normalize(a * query.u + b * query.v + c * w)
-        if wp.dot(query.normal, direction) > 0.0:
-            n = -n
-        colour = (
-            colours[wp.mesh_get_index(mesh, 3 * query.face)] * query.u
-            + colours[wp.mesh_get_index(mesh, 3 * query.face + 1)] * query.v
-            + colours[wp.mesh_get_index(mesh, 3 * query.face + 2)] * w
+        nearest = 0.9999 / (to_floor * ahead)
+    face = int(-1)
+    share = wp.vec3f()
+    if block >= 0:
+        for i in range(eye.start[block], eye.start[block + 1]):
+            other = eye.things[i]
+            found = eye.rows[other] * at
+            if found[0] >= 0.0 and found[1] >= 0.0 and found[2] >= 0.0 and found[3] > nearest:
+                nearest = found[3]
+                face = other
+                share = wp.vec3f(found[0], found[1], found[2])
+    if face >= 0:
+        share = share / (share[0] + share[1] + share[2])
+        n = wp.normalize(
+            normals[3 * face] * share[0]
+            + normals[3 * face + 1] * share[1]
+            + normals[3 * face + 2] * share[2]
         )
-        x = view.eye + direction * query.t
-        return surface_light(stage, n, direction, colour, lit(mesh, stage, x, n))
+        p = facets[3 * face]
+        q = facets[3 * face + 1]
+        r = facets[3 * face + 2]
+        flat = wp.cross(points[q] - points[p], points[r] - points[p])
+        if wp.dot(flat, direction) > 0.0:
+            n = -n
+        colour = colours[p] * share[0] + colours[q] * share[1] + colours[r] * share[2]
+        x = view.eye + direction * (1.0 / (nearest * ahead))
+        return surface_light(stage, n, direction, colour, lit(lamp, stage, x, n))
     if to_floor > 0.0:
         x = view.eye + direction * to_floor
         presence = floor_presence(stage, x)
         if presence > 0.0:
-            return floor_light(stage, x, sky, presence, lit(mesh, stage, x, stage.normal))
+            return floor_light(stage, x, sky, presence, lit(lamp, stage, x, stage.normal))
     return sky
 
 
@@ -100,7 +134,10 @@ def draw(
     first: wp.int32,
     pixels: wp.array(dtype=wp.int32),
     samples: wp.int32,
-    mesh: wp.uint64,
+    eye: Family,
+    lamp: Family,
+    points: wp.array(dtype=wp.vec3f),
+    facets: wp.array(dtype=wp.int32),
     view: View,
     stage: Stage,
     normals: wp.array(dtype=wp.vec3f),
@@ -115,5 +152,5 @@ def draw(
     for k in range(samples * samples):
         px = column + (float(k % samples) + 0.5) / float(samples)
         py = row + (float(k // samples) + 0.5) / float(samples)
-        total += ray_light(mesh, view, stage, normals, colours, px, py)
+        total += ray_light(eye, lamp, points, facets, view, stage, normals, colours, px, py)
     image[pixel] = total / float(samples * samples)

@@ -6,7 +6,7 @@
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 import warp as wp
@@ -91,11 +91,11 @@ def antialiased(
     """
     count = width * height
     light = zeros(count, wp.vec3f)
-    cast(share(_combed(np.arange(count, dtype=np.int32), width), wp.int32), 1, light)
+    cast(share(_all_combed(count, width), wp.int32), 1, light)
     if samples > 1:
         flags = zeros(count, wp.uint8)
         launch(_find_uneven, count, [light, width, height, UNEVEN, flags], grain=GRAIN)
-        edges = np.flatnonzero(flags.numpy()).astype(np.int32)
+        edges = np.flatnonzero(flags.numpy().view(bool)).astype(np.int32)
         if len(edges):
             cast(to_device(_combed(edges, width), wp.int32), samples, light)
     out = zeros(count, wp.vec3ub)
@@ -105,4 +105,10 @@ def antialiased(
 
 def _combed(pixels: np.ndarray, width: int) -> np.ndarray:
     """Pixels row by row with steps of COMB: threads then share sky, floor and body evenly."""
-    return pixels[np.argsort(pixels // width % COMB, kind="stable")]
+    comb = (pixels // width % COMB).astype(np.uint8)  # bytes are sorted in linear time
+    return pixels[np.argsort(comb, kind="stable")]
+
+
+@lru_cache(maxsize=2)
+def _all_combed(count: int, width: int) -> np.ndarray:
+    return _combed(np.arange(count, dtype=np.int32), width)
