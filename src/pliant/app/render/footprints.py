@@ -5,11 +5,11 @@ is a plane of points (s, t): a thing at (x, y, z) in the family's axes has the h
 
     camera  (x, y, z), weight 1        lamp  (x, y, 1), weight z
 
-and s = first / third, t = second / third. A triangle p q r covers (s, t) where U, V, W, the products
-of (s, t, 1) with o q x r, o r x p, o p x q (o = the sign of p . q x r), are not negative; U : V : W
-are then its barycentric coordinates, and its `value` there, the product of (s, t, 1) with the sum of
-weight_k row_k over p . q x r, is 1 / z for the camera and z for the lamp: the largest one is met
-first. Neighbours have the same edge with the opposite sign, so that no ray slips between them.
+and s = first / third, t = second / third. A triangle p q r covers (s, t) where U, V, W, products of
+(s, t, 1) with o q x r, o r x p, o p x q (o = the sign of p . q x r), are not negative. U : V : W
+are then its barycentric coordinates, and its `value` there, the product of (s, t, 1) with the
+sum of weight_k row_k over p . q x r, is 1 / z for the camera and z for the lamp: the largest one is
+met first. Neighbours have the same edge with the opposite sign, so that no ray slips between them.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pliant.app.render.lighting import Stage, View
 from pliant.core.launch import launch, share, to_device, zeros
 
 PIXELS = 4
@@ -35,7 +34,7 @@ MOST_BLOCKS = 60_000
 NOWHERE = 65_535
 
 LAMP_BLOCKS = 50_000
-"""More than a body needs (at 16,000 the dragon is as quick): large obstacles make its share less."""
+"""The dragon is as quick with 16,000; where obstacles are large, a body has a small share."""
 
 GRAIN = 1_000
 
@@ -204,7 +203,7 @@ def _spread(
     at = offset[item]
     for j in range(box[1], box[3] + 1):
         for i in range(box[0], box[2] + 1):
-            covered = bool(True)
+            covered = wp.bool(True)
             if rows.shape[0] > 0:
                 own = rows[item]
                 s = projection.low[0] + projection.block[0] * float(i)
@@ -218,7 +217,7 @@ def _spread(
                     margin = wp.abs(own[k, 0]) * projection.block[0]
                     margin += wp.abs(own[k, 1]) * projection.block[1]
                     if most < -1.0e-3 * margin:
-                        covered = bool(False)
+                        covered = wp.bool(False)
             if covered:
                 out[at] = wp.uint16(j * projection.count[0] + i)
             else:
@@ -279,9 +278,7 @@ def lamp_projection(stage: Any, points: np.ndarray, margin: float) -> Any:
     return _projection(axes, low, size / count * (1.0 + 1e-6), tuple(map(int, count)), parallel=1)
 
 
-def triangle_rows(
-    projection: Any, points: wp.array, facets: wp.array
-) -> tuple[wp.array, Listed]:
+def triangle_rows(projection: Any, points: wp.array, facets: wp.array) -> tuple[wp.array, Listed]:
     """Rows of all triangles and their lists; points: vec3f, facets: flat corners."""
     count = len(facets) // 3
     rows, boxes = zeros(count, Rows), zeros(count, wp.vec4i)

@@ -92,10 +92,10 @@ def ray_light(
     at = wp.vec3f(wp.dot(direction, view.right) / ahead, wp.dot(direction, view.up) / ahead, 1.0)
     block = block_of(eye.plane, at[0], at[1])
     to_floor = floor_distance(view, stage, direction)
-    nearest = float(0.0)  # 1 / z: whatever is nearer than the floor has more
+    nearest = wp.float32(0.0)  # 1 / z: whatever is nearer than the floor has more
     if to_floor > 0.0:
         nearest = 0.9999 / (to_floor * ahead)
-    face = int(-1)
+    face = wp.int32(-1)
     share = wp.vec3f()
     if block >= 0:
         for i in range(eye.start[block], eye.start[block + 1]):
