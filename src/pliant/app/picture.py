@@ -5,6 +5,8 @@ is one frame, (height, width, 3) uint8.
 """
 
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -141,7 +143,7 @@ class Studio:
 
 def captioned(image: np.ndarray, scale: Scale, time: float | None) -> np.ndarray:
     """The colour scale, and the time, in the lower corners."""
-    from PIL import Image, ImageDraw, ImageFont
+    from PIL import Image, ImageDraw
 
     height, width = image.shape[:2]
     if width < 200:
@@ -149,7 +151,7 @@ def captioned(image: np.ndarray, scale: Scale, time: float | None) -> np.ndarray
     picture = Image.fromarray(image)
     pen = ImageDraw.Draw(picture)
     size = max(11, height // 36)
-    font = ImageFont.load_default(size=size)
+    font = _font(size)
     ink, pad = (60, 66, 74), size
     bar_width, bar_height = width // 5, max(6, size // 2)
     top = height - pad - bar_height
@@ -163,3 +165,10 @@ def captioned(image: np.ndarray, scale: Scale, time: float | None) -> np.ndarray
     if time is not None:
         pen.text((width - pad, height - pad), f"t = {time:.2f} s", fill=ink, font=font, anchor="rs")
     return np.asarray(picture)
+
+
+@cache
+def _font(size: int) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size=size)

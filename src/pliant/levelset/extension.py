@@ -10,6 +10,7 @@ where it is; the second flattens it, and the surface lags behind by the strain t
 the nearest active node. Both end freely at the border of the band (no condition there).
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,10 +20,14 @@ from scipy import ndimage, sparse
 from scipy.sparse.linalg import splu
 
 from pliant.core.errors import BadInput
+from pliant.core.launch import thread_count
 
 LAYERS = 5
 """Nodes of the band in the 1-norm, as in seed 000, section 4.4.5: the kernel of the advection
 reaches 1.5 cells, and the distances must be right as far as a redistancing looks."""
+
+SHARED = 4_000
+"""Nodes of the band from which threads share the components: a solve then takes a millisecond."""
 
 METHODS = ("second_differences", "laplace")
 
@@ -70,12 +75,23 @@ class Extension:
     def extend(self, values: np.ndarray) -> np.ndarray:
         """Values (n + m, components) of nodal values (n, components), all in one solve."""
         values = np.asarray(values, float)
-        return np.concatenate([values, self._factor.solve(-(self._coupling @ values))])
+        return np.concatenate([values, self._solved(-(self._coupling @ values))])
 
     def spread(self, dual: np.ndarray) -> np.ndarray:
         """The transpose of `extend`: (n + m, components) to (n, components)."""
         n = self.active_count
-        return dual[:n] - self._coupling.T @ self._factor.solve(np.ascontiguousarray(dual[n:]))
+        return dual[:n] - self._coupling.T @ self._solved(np.ascontiguousarray(dual[n:]))
+
+    def _solved(self, right: np.ndarray) -> np.ndarray:
+        """By the factor, the columns shared among threads: each is solved alone, in any company."""
+        parts = min(thread_count(), right.shape[1] if right.ndim == 2 else 1)
+        if parts < 2 or len(right) < SHARED:
+            return self._factor.solve(right)
+        factor = self._factor  # made here: the threads would make one each
+        pieces = [np.ascontiguousarray(p) for p in np.array_split(right, parts, axis=1)]
+        with ThreadPoolExecutor(parts - 1) as threads:
+            others = [threads.submit(factor.solve, p) for p in pieces[1:]]
+            return np.hstack([factor.solve(pieces[0]), *(o.result() for o in others)])
 
     @cached_property
     def _differences(self) -> sparse.csc_matrix:

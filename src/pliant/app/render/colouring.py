@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ RANGE = {"viridis": (0.2, 1.0), "inferno": (0.15, 0.95), "coolwarm": (0.0, 1.0)}
 """The part of each map in use; the first colours of some are too dark to show a shape."""
 
 
+@cache
 def colour_map(kind: str = "displacement") -> Any:
     """A function from 0 .. 1 to RGBA."""
     import matplotlib

@@ -7,12 +7,13 @@ import numpy as np
 import warp as wp
 
 from pliant.app.render.colouring import Scale
-from pliant.app.render.field_rays import Volume, draw_field
+from pliant.app.render.field_rays import Field, Volume, draw_field, nodal_slopes
+from pliant.app.render.footprints import ball_stretches, camera_projection, lamp_projection
 from pliant.app.render.pixels import antialiased
 from pliant.app.render.stage import Setting
 from pliant.app.render.transfer import TransferFunction, distance_colours
 from pliant.core.errors import BadInput
-from pliant.core.launch import launch, to_device
+from pliant.core.launch import launch, share, to_device, zeros
 from pliant.fem.body import Body
 from pliant.fem.moving_field import MovingField
 from pliant.levelset.advection import fill_holes, following_grid
@@ -20,6 +21,9 @@ from pliant.levelset.forward_advection import forward_advect
 
 BAND = 3
 """Nodes of the band of samples around the body: what a kernel of 1.5 cells and a gradient need."""
+
+BLOCK = 6
+"""Pixels along the edge of a block whose rays start at the same distance; cells are larger."""
 
 AXES = ("x", "y", "z", "camera")
 
@@ -88,23 +92,39 @@ class FieldPainter:
         transfer = distance_colours(grid.spacing, -float(phi.min()))
         if self._cut is not None and self._cut.transfer is not None:
             transfer = self._cut.transfer
-        volume = self._volume(phi, grid, transfer)
-        arrays = [
-            to_device(phi.astype(np.float32), wp.float32),
-            to_device(shade, wp.vec3f), transfer.table(), self._solids.id, volume, setting.view,
-            setting.stage,
-        ]  # fmt: skip
+        field = self._rays(phi, grid, shade)
+        volume = self._volume(phi, grid, transfer, field.slope.numpy())
+        arrays = [field, transfer.table(), self._solids.id, volume, setting.view, setting.stage]
 
         def cast(pixels: wp.array, count: int, out: wp.array) -> None:
             launch(draw_field, len(pixels), [pixels, count, *arrays, out], grain=2000)
 
         return antialiased(cast, int(setting.view.width), int(setting.view.height), samples)
 
-    def _volume(self, phi: np.ndarray, grid: Any, transfer: TransferFunction) -> Any:
+    def _rays(self, phi: np.ndarray, grid: Any, shade: np.ndarray) -> Any:
+        field: Any = Field()
+        field.phi = to_device(phi.astype(np.float32).reshape(-1), wp.float32)
+        field.slope = zeros(phi.size, wp.vec3f)
+        field.colour = share(shade.reshape(-1, 3), wp.vec3f)
+        launch(nodal_slopes, phi.size, [field.phi, wp.vec3i(*phi.shape), field.slope])
+        half = 0.5 * grid.spacing
+        centres = grid.corner + half + grid.spacing * crossed_cells(phi < 0.0)
+        radius = 1.001 * np.sqrt(3.0) * half
+        places = to_device(centres.astype(np.float32), wp.vec3f)
+        field.eye = camera_projection(self._setting.view, BLOCK)
+        field.lamp = lamp_projection(self._setting.stage, centres, radius)
+        field.eye_stretch = ball_stretches(field.eye, places, radius)
+        field.lamp_stretch = ball_stretches(field.lamp, places, radius)
+        return field
+
+    def _volume(
+        self, phi: np.ndarray, grid: Any, transfer: TransferFunction, slope: np.ndarray
+    ) -> Any:
         volume: Any = Volume()
         volume.corner = wp.vec3f(*map(float, grid.corner))
         volume.spacing, volume.shape = grid.spacing, wp.vec3i(*map(int, grid.shape))
-        steep = np.linalg.norm(np.gradient(phi, grid.spacing), axis=0)[np.abs(phi) < grid.spacing]
+        near = np.abs(phi.reshape(-1)) < grid.spacing
+        steep = np.linalg.norm(slope[near], axis=1) / (2.0 * grid.spacing)
         # where the body is compressed the field is steeper than a distance, and steps must shrink
         volume.pace = float(np.clip(0.95 / np.percentile(steep, 98.0), 0.3, 1.0))
         volume.solids = int(bool(self._setting.solids))
@@ -116,3 +136,13 @@ class FieldPainter:
             volume.cut, volume.cap = 1, int(self._cut.values)
             volume.cut_normal, volume.cut_offset = wp.vec3f(*map(float, normal)), float(at)
         return volume
+
+
+def crossed_cells(inside: np.ndarray) -> np.ndarray:
+    """Cells (n, 3) with corners on both sides; a trilinear field changes its sign nowhere else."""
+    some, every = inside, inside
+    for axis in range(inside.ndim):
+        low = tuple(slice(None, -1) if d == axis else slice(None) for d in range(inside.ndim))
+        high = tuple(slice(1, None) if d == axis else slice(None) for d in range(inside.ndim))
+        some, every = some[low] | some[high], every[low] & every[high]
+    return np.argwhere(some & ~every)

@@ -12,6 +12,7 @@ finds where. A slice takes away what is between its plane and the camera and sho
 
 import warp as wp
 
+from pliant.app.render.footprints import Projection, block_of, lamp_place
 from pliant.app.render.lighting import (
     Stage,
     View,
@@ -28,6 +29,13 @@ MOST_STEPS = 400
 
 LEAST_STEP = 0.15
 """Cells that a ray advances at least: features thinner than this along it may be missed."""
+
+
+CLOSE = 1.0e-3
+"""Cells from the surface at which a ray has arrived."""
+
+BOLDEST = 1.6
+"""Of a distance below a cell, the most that a step may take."""
 
 
 @wp.struct
@@ -51,74 +59,99 @@ class Volume:
     depth: wp.float32
 
 
+@wp.struct
+class Field:
+    """Nodal values, last index fastest, and where rays may meet the surface.
+
+    phi: level set [m]; slope: its differences over two cells; colour: linear light. eye and lamp
+    are the families of rays of footprints, eye_stretch and lamp_stretch the parts of the rays of
+    each block in which cells with a change of sign lie.
+    """
+
+    phi: wp.array(dtype=wp.float32)
+    slope: wp.array(dtype=wp.vec3f)
+    colour: wp.array(dtype=wp.vec3f)
+    eye: Projection
+    eye_stretch: wp.array(dtype=wp.vec2f)
+    lamp: Projection
+    lamp_stretch: wp.array(dtype=wp.vec2f)
+
+
 @wp.func
-def cell_of(volume: Volume, x: wp.vec3f) -> wp.vec3f:
-    """Place in cells, held inside the grid."""
-    g = (x - volume.corner) / volume.spacing
-    return wp.vec3f(
-        wp.clamp(g[0], 0.0, float(volume.shape[0] - 1) - 1.0e-3),
-        wp.clamp(g[1], 0.0, float(volume.shape[1] - 1) - 1.0e-3),
-        wp.clamp(g[2], 0.0, float(volume.shape[2] - 1) - 1.0e-3),
+def corner_of(volume: Volume, g: wp.vec3f) -> wp.vec3i:
+    """First node of the cell that holds a place in cells (or is nearest to it)."""
+    return wp.vec3i(
+        wp.clamp(int(g[0]), 0, volume.shape[0] - 2),
+        wp.clamp(int(g[1]), 0, volume.shape[1] - 2),
+        wp.clamp(int(g[2]), 0, volume.shape[2] - 2),
     )
 
 
 @wp.func
-def phi_at(values: wp.array3d(dtype=wp.float32), volume: Volume, x: wp.vec3f) -> float:
-    """Trilinear."""
-    g = cell_of(volume, x)
-    i = int(g[0])
-    j = int(g[1])
-    k = int(g[2])
-    a = g[0] - float(i)
-    b = g[1] - float(j)
-    c = g[2] - float(k)
+def cell_of(volume: Volume, x: wp.vec3f) -> wp.vec3f:
+    """Place in cells of a position."""
+    return (x - volume.corner) / volume.spacing
+
+
+@wp.func
+def phi_in(values: wp.array(dtype=wp.float32), volume: Volume, g: wp.vec3f) -> float:
+    """Trilinear, at a place in cells."""
+    corner = corner_of(volume, g)
+    a = g[0] - float(corner[0])
+    b = g[1] - float(corner[1])
+    c = g[2] - float(corner[2])
+    column = volume.shape[2]
+    sheet = volume.shape[1] * column
+    n = corner[0] * sheet + corner[1] * column + corner[2]
     low = wp.lerp(
-        wp.lerp(values[i, j, k], values[i + 1, j, k], a),
-        wp.lerp(values[i, j + 1, k], values[i + 1, j + 1, k], a),
+        wp.lerp(values[n], values[n + sheet], a),
+        wp.lerp(values[n + column], values[n + column + sheet], a),
         b,
     )
     high = wp.lerp(
-        wp.lerp(values[i, j, k + 1], values[i + 1, j, k + 1], a),
-        wp.lerp(values[i, j + 1, k + 1], values[i + 1, j + 1, k + 1], a),
+        wp.lerp(values[n + 1], values[n + sheet + 1], a),
+        wp.lerp(values[n + column + 1], values[n + column + sheet + 1], a),
         b,
     )
     return wp.lerp(low, high, c)
 
 
 @wp.func
-def colour_at(colours: wp.array3d(dtype=wp.vec3f), volume: Volume, x: wp.vec3f) -> wp.vec3f:
-    """Trilinear."""
+def vector_at(values: wp.array(dtype=wp.vec3f), volume: Volume, x: wp.vec3f) -> wp.vec3f:
+    """Trilinear, at a position."""
     g = cell_of(volume, x)
-    i = int(g[0])
-    j = int(g[1])
-    k = int(g[2])
-    total = wp.vec3f()
-    for corner in range(8):
-        di = corner & 1
-        dj = (corner >> 1) & 1
-        dk = (corner >> 2) & 1
-        w = (
-            (1.0 - wp.abs(g[0] - float(i + di)))
-            * (1.0 - wp.abs(g[1] - float(j + dj)))
-            * (1.0 - wp.abs(g[2] - float(k + dk)))
-        )
-        total += colours[i + di, j + dj, k + dk] * w
-    return total
+    corner = corner_of(volume, g)
+    a = g[0] - float(corner[0])
+    b = g[1] - float(corner[1])
+    c = g[2] - float(corner[2])
+    column = volume.shape[2]
+    sheet = volume.shape[1] * column
+    n = corner[0] * sheet + corner[1] * column + corner[2]
+    low = (values[n] * (1.0 - a) + values[n + sheet] * a) * (1.0 - b)
+    low += (values[n + column] * (1.0 - a) + values[n + column + sheet] * a) * b
+    high = (values[n + 1] * (1.0 - a) + values[n + sheet + 1] * a) * (1.0 - b)
+    high += (values[n + column + 1] * (1.0 - a) + values[n + column + sheet + 1] * a) * b
+    return low * (1.0 - c) + high * c
 
 
-@wp.func
-def field_normal(values: wp.array3d(dtype=wp.float32), volume: Volume, x: wp.vec3f) -> wp.vec3f:
-    """Direction of the gradient, by differences over a cell: smaller ones show its facets."""
-    h = volume.spacing
-    dx = wp.vec3f(h, 0.0, 0.0)
-    dy = wp.vec3f(0.0, h, 0.0)
-    dz = wp.vec3f(0.0, 0.0, h)
-    return wp.normalize(
-        wp.vec3f(
-            phi_at(values, volume, x + dx) - phi_at(values, volume, x - dx),
-            phi_at(values, volume, x + dy) - phi_at(values, volume, x - dy),
-            phi_at(values, volume, x + dz) - phi_at(values, volume, x - dz),
-        )
+@wp.kernel
+def nodal_slopes(
+    first: wp.int32,
+    phi: wp.array(dtype=wp.float32),
+    shape: wp.vec3i,
+    out: wp.array(dtype=wp.vec3f),
+):
+    """Differences over two cells: those over one, or less, would show the facets of the cells."""
+    item = first + wp.tid()
+    k = item % shape[2]
+    j = (item // shape[2]) % shape[1]
+    i = item // (shape[2] * shape[1])
+    column = shape[2]
+    sheet = shape[1] * column
+    out[item] = wp.vec3f(
+        phi[item + sheet * wp.min(1, shape[0] - 1 - i)] - phi[item - sheet * wp.min(1, i)],
+        phi[item + column * wp.min(1, shape[1] - 1 - j)] - phi[item - column * wp.min(1, j)],
+        phi[item + wp.min(1, shape[2] - 1 - k)] - phi[item - wp.min(1, k)],
     )
 
 
@@ -153,8 +186,32 @@ def stretch_inside(
 
 
 @wp.func
+def crossing(
+    values: wp.array(dtype=wp.float32),
+    volume: Volume,
+    start: wp.vec3f,
+    ahead: wp.vec3f,
+    outside: wp.vec2f,
+    inside: wp.vec2f,
+) -> float:
+    """Where phi is zero between two (t, phi) of a ray start + ahead t in cells, by the secant."""
+    a = outside
+    b = inside
+    for _ in range(3):
+        m = a[0] + (b[0] - a[0]) * a[1] / (a[1] - b[1])
+        phi = phi_in(values, volume, start + ahead * m)
+        if wp.abs(phi) < volume.spacing * wp.static(CLOSE):
+            return m
+        if phi < 0.0:
+            b = wp.vec2f(m, phi)
+        else:
+            a = wp.vec2f(m, phi)
+    return a[0] + (b[0] - a[0]) * a[1] / (a[1] - b[1])
+
+
+@wp.func
 def march(
-    values: wp.array3d(dtype=wp.float32),
+    values: wp.array(dtype=wp.float32),
     volume: Volume,
     origin: wp.vec3f,
     direction: wp.vec3f,
@@ -166,34 +223,42 @@ def march(
     t = part[0]
     if part[1] <= t:
         return -1.0
+    start = cell_of(volume, origin)
+    ahead = direction / volume.spacing
     before = t
-    phi_before = phi_at(values, volume, origin + direction * t)
+    phi_before = phi_in(values, volume, start + ahead * t)
     if phi_before < 0.0:
         return t
     least = volume.spacing * wp.static(LEAST_STEP)
+    step = wp.float32(0.0)
+    fall = wp.float32(0.0)  # of phi along the last step, per length
     for _ in range(wp.static(MOST_STEPS)):
-        t = before + wp.max(phi_before * volume.pace, least)
-        ended = t >= part[1]
-        if ended:
-            t = part[1]
-        phi = phi_at(values, volume, origin + direction * t)
+        last = step
+        step = phi_before * volume.pace
+        if phi_before < volume.spacing and fall > 0.0:
+            # close by, to where the last step's fall would end, and a little beyond
+            step = wp.clamp(1.05 * phi_before / fall, step, wp.static(BOLDEST) * phi_before)
+        t = wp.min(before + wp.max(step, least), part[1])
+        step = t - before
+        phi = phi_in(values, volume, start + ahead * t)
         if phi < 0.0:
-            a = before
-            b = t
-            fa = phi_before
-            fb = phi
-            for _refine in range(3):
-                m = a + (b - a) * fa / (fa - fb)
-                fm = phi_at(values, volume, origin + direction * m)
-                if fm < 0.0:
-                    b = m
-                    fb = fm
-                else:
-                    a = m
-                    fa = fm
-            return a + (b - a) * fa / (fa - fb)
-        if ended:
+            return crossing(
+                values, volume, start, ahead, wp.vec2f(before, phi_before), wp.vec2f(t, phi)
+            )
+        rise = (phi - phi_before) / step
+        if fall > 0.0 and rise > 0.0 and phi_before < least:
+            # past the lowest place of a ray that grazes: was it inside there?
+            lowest = before + 0.5 * ((last + step) * fall / (fall + rise) - last)
+            phi_lowest = phi_in(values, volume, start + ahead * lowest)
+            if phi_lowest < 0.0:
+                outside = wp.vec2f(before, phi_before)
+                if lowest < before:
+                    outside = wp.vec2f(before - last, phi_before + fall * last)
+                inside = wp.vec2f(lowest, phi_lowest)
+                return crossing(values, volume, start, ahead, outside, inside)
+        if t >= part[1]:
             return -1.0
+        fall = -rise
         before = t
         phi_before = phi
     return -1.0
@@ -201,7 +266,7 @@ def march(
 
 @wp.func
 def lit(
-    values: wp.array3d(dtype=wp.float32),
+    field: Field,
     solids: wp.uint64,
     volume: Volume,
     stage: Stage,
@@ -212,8 +277,15 @@ def lit(
     if wp.dot(n, stage.light) <= 0.0:
         return 0.0
     start = x + n * volume.spacing
-    if march(values, volume, start, stage.light, 0.0, stage.reach) >= 0.0:
-        return 0.0
+    place = lamp_place(field.lamp, start)
+    block = block_of(field.lamp, place[0], place[1])
+    if block >= 0:
+        part = field.lamp_stretch[block]
+        near = wp.max(part[0] - place[2], 0.0)
+        far = wp.min(part[1] - place[2], stage.reach)
+        if far > near:
+            if march(field.phi, volume, start, stage.light, near, far) >= 0.0:
+                return 0.0
     if volume.solids == 1:
         if wp.mesh_query_ray_anyhit(solids, x + n * stage.lift, stage.light, stage.reach):
             return 0.0
@@ -222,8 +294,7 @@ def lit(
 
 @wp.func
 def scene_light(
-    values: wp.array3d(dtype=wp.float32),
-    colours: wp.array3d(dtype=wp.vec3f),
+    field: Field,
     solids: wp.uint64,
     volume: Volume,
     view: View,
@@ -236,7 +307,16 @@ def scene_light(
     to_floor = floor_distance(view, stage, direction)
     if to_floor > 0.0:
         limit = to_floor * 1.0001
-    t = march(values, volume, view.eye, direction, 0.0, limit)
+    t = wp.float32(-1.0)
+    ahead = wp.dot(direction, view.forward)
+    block = block_of(
+        field.eye, wp.dot(direction, view.right) / ahead, wp.dot(direction, view.up) / ahead
+    )
+    if block >= 0:
+        part = field.eye_stretch[block]
+        if part[1] > part[0]:
+            far = wp.min(part[1], limit)
+            t = march(field.phi, volume, view.eye, direction, part[0], far)
     if volume.solids == 1:
         most = limit
         if t >= 0.0:
@@ -247,28 +327,27 @@ def scene_light(
             if wp.dot(n, direction) > 0.0:
                 n = -n
             x = view.eye + direction * query.t
-            seen = lit(values, solids, volume, stage, x, n)
+            seen = lit(field, solids, volume, stage, x, n)
             return surface_light(stage, n, direction, wp.vec3f(0.52, 0.50, 0.47), seen)
     if t >= 0.0:
         x = view.eye + direction * t
-        n = field_normal(values, volume, x)
+        n = wp.normalize(vector_at(field.slope, volume, x))
         if wp.dot(n, direction) > 0.0:
             n = wp.normalize(n - direction * (1.01 * wp.dot(n, direction)))
-        seen = lit(values, solids, volume, stage, x, n)
-        return surface_light(stage, n, direction, colour_at(colours, volume, x), seen)
+        seen = lit(field, solids, volume, stage, x, n)
+        return surface_light(stage, n, direction, vector_at(field.colour, volume, x), seen)
     if to_floor > 0.0:
         x = view.eye + direction * to_floor
         presence = floor_presence(stage, x)
         if presence > 0.0:
-            seen = lit(values, solids, volume, stage, x, stage.normal)
+            seen = lit(field, solids, volume, stage, x, stage.normal)
             return floor_light(stage, x, sky, presence, seen)
     return sky
 
 
 @wp.func
 def ray_light(
-    values: wp.array3d(dtype=wp.float32),
-    colours: wp.array3d(dtype=wp.vec3f),
+    field: Field,
     transfer: wp.array(dtype=wp.vec4f),
     solids: wp.uint64,
     volume: Volume,
@@ -286,7 +365,7 @@ def ray_light(
         if ahead < -1.0e-6:
             t = (volume.cut_offset - wp.dot(volume.cut_normal, view.eye)) / ahead
             x = view.eye + direction * t
-            g = (x - volume.corner) / volume.spacing
+            g = cell_of(volume, x)
             inside = t > 0.0
             for d in range(3):
                 if g[d] < 0.0 or g[d] > float(volume.shape[d] - 1):
@@ -295,16 +374,16 @@ def ray_light(
             if hidden > 0.0 and hidden < t:
                 inside = False
             if inside:
-                phi = phi_at(values, volume, x)
+                phi = phi_in(field.phi, volume, g)
                 last = transfer.shape[0] - 1
                 place = (phi / volume.depth * 0.5 + 0.5) * float(last)
                 over = transfer[wp.clamp(int(wp.floor(place + 0.5)), 0, last)]
                 if volume.cap == 1 and phi < 0.0:
-                    c = colour_at(colours, volume, x)
+                    c = vector_at(field.colour, volume, x)
                     over = wp.vec4f(c[0], c[1], c[2], 1.0)
     if over[3] >= 0.999:
         return wp.vec3f(over[0], over[1], over[2])
-    rest = scene_light(values, colours, solids, volume, view, stage, direction, sky)
+    rest = scene_light(field, solids, volume, view, stage, direction, sky)
     return rest * (1.0 - over[3]) + wp.vec3f(over[0], over[1], over[2]) * over[3]
 
 
@@ -313,8 +392,7 @@ def draw_field(
     first: wp.int32,
     pixels: wp.array(dtype=wp.int32),
     samples: wp.int32,
-    values: wp.array3d(dtype=wp.float32),
-    colours: wp.array3d(dtype=wp.vec3f),
+    field: Field,
     transfer: wp.array(dtype=wp.vec4f),
     solids: wp.uint64,
     volume: Volume,
@@ -330,5 +408,5 @@ def draw_field(
     for s in range(samples * samples):
         px = column + (float(s % samples) + 0.5) / float(samples)
         py = row + (float(s // samples) + 0.5) / float(samples)
-        total += ray_light(values, colours, transfer, solids, volume, view, stage, px, py)
+        total += ray_light(field, transfer, solids, volume, view, stage, px, py)
     image[pixel] = total / float(samples * samples)

@@ -253,27 +253,29 @@ class Listed:
     things: wp.array
 
 
-def camera_projection(view: Any) -> Any:
+def camera_projection(view: Any, pixels: int = PIXELS) -> Any:
     """The rays of a picture; (s, t) are tangents, as in lighting.ray_direction."""
     width, height = int(view.width), int(view.height)
-    edge = max(PIXELS, int(np.ceil(np.sqrt(width * height / MOST_BLOCKS))))
+    edge = max(pixels, int(np.ceil(np.sqrt(width * height / MOST_BLOCKS))))
     block = 2.0 * edge * np.array([view.half_width / width, view.half_height / height])
     axes = (view.eye, view.right, view.up, view.forward)
     low = np.array([-view.half_width, -view.half_height])
     return _projection(axes, low, block, (-(-width // edge), -(-height // edge)), parallel=0)
 
 
-def lamp_projection(stage: Any, points: np.ndarray, margin: float) -> Any:
-    """Shadow rays through the neighbourhood (within `margin`) of points (n, 3)."""
+def lamp_projection(stage: Any, points: np.ndarray, radius: float = 0.0) -> Any:
+    """Shadow rays through points (n, 3), or through balls of a radius around them."""
     light = np.array(stage.light, float)
     aside = np.cross(light, np.eye(3)[int(np.argmin(np.abs(light)))])
     right = aside / np.linalg.norm(aside)
     up = np.cross(light, right)
     place = (points - np.array(stage.middle)) @ np.stack([right, up], axis=1)
-    low, high = place.min(axis=0) - margin, place.max(axis=0) + margin
+    low, high = place.min(axis=0) - radius, place.max(axis=0) + radius
     size = high - low
     size = np.maximum(size, max(size.max() / 200.0, 1e-6 * np.abs(high).max(), 1e-9))
-    count = np.ceil(size / np.sqrt(np.prod(size) / LAMP_BLOCKS)).astype(int)
+    # blocks much smaller than what lies in them would only make the lists longer
+    edge = max(np.sqrt(np.prod(size) / LAMP_BLOCKS), radius)
+    count = np.ceil(size / edge).astype(int)
     axes = (stage.middle, *(wp.vec3f(*map(float, v)) for v in (right, up)), stage.light)
     return _projection(axes, low, size / count * (1.0 + 1e-6), tuple(map(int, count)), parallel=1)
 

@@ -83,7 +83,10 @@ def surface_light(
     half = wp.normalize(stage.light - direction)
     gloss = 0.0
     if seen > 0.0:
-        gloss = wp.pow(wp.max(wp.dot(n, half), 0.0), 24.0) * 0.11 * seen
+        eighth = wp.max(wp.dot(n, half), 0.0)
+        for _ in range(3):
+            eighth = eighth * eighth
+        gloss = eighth * eighth * eighth * 0.11 * seen  # the cosine to the power of 24
     edge = 1.0 - wp.clamp(-wp.dot(n, direction), 0.0, 1.0)
     rim = edge * edge * edge * edge * 0.10
     return diffuse + wp.vec3f(1.0, 1.0, 1.0) * (gloss + rim)

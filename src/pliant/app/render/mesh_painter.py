@@ -74,7 +74,7 @@ def paint_mesh(
     place = to_device(points.astype(np.float32), wp.vec3f)
     colour = to_device(shade.astype(np.float32), wp.vec3f)
     eye = _family(camera_projection(setting.view), place, facets)
-    lamp = _family(lamp_projection(setting.stage, points, 0.0), place, facets)
+    lamp = _family(lamp_projection(setting.stage, points), place, facets)
     inputs = [eye, lamp, place, facets, setting.view, setting.stage, normals, colour]
 
     def cast(pixels: wp.array, count: int, out: wp.array) -> None:
