@@ -32,6 +32,7 @@ from pliant.fem.material import Material
 from pliant.fem.penalty_walls import PenaltyWalls, penalty_walls
 from pliant.fem.wall_operator import WallOperator
 from pliant.linalg.blocks import add_scaled_rows, combine, dot, keep_free
+from pliant.linalg.multigrid import Multigrid
 
 MOST_HALVINGS = 5
 """A step that Newton cannot take is cut in two, at most this often (1/32 of the time step)."""
@@ -88,6 +89,8 @@ class LawSystem(System):
             held = penalty_walls(walls)
             self.boundary = replace(self.boundary, walls=held)
             self.walls = WallOperator(held)
+            if isinstance(self.preconditioner, Multigrid):
+                self.preconditioner.expect_stiff(held.body.cells[held.cell])
         self.version += 1
         self.law = scene_law(replace(self.scene, material=material))
         self.hyper.set_law(self.law)

@@ -47,6 +47,12 @@ REGULARISATION = 1e-6
 freely in statics; single precision has rounded it by more than a tenth of this."""
 
 
+STIFF_SWEEPS = 8
+"""Sweeps over the stiff nodes before and after a coarse correction. On the torus, 390 of 9,236
+nodes at its walls, an iteration gains 1.5-fold without, 2.4, 3.2, 4.4, 4.6-fold with 2, 4, 8, 16,
+and 6-fold without walls; eight take a tenth of the cycle's time."""
+
+
 class Grid:
     """Matrix of one level on the device, in single precision."""
 
@@ -102,6 +108,7 @@ class Multigrid:
         self._standard: float | None = None
         self._lost = 0.0
         self.sweeps = 1
+        self.stiff: np.ndarray | None = None
         self.refreshes = 0
 
     def expect_contrast(self, ratio: float) -> None:
@@ -114,6 +121,16 @@ class Multigrid:
         sweeps = 3 if ratio > CONTRAST else 1
         if sweeps != self.sweeps:
             self.sweeps, self._matrix = sweeps, None
+
+    def expect_stiff(self, nodes: np.ndarray) -> None:
+        """Nodes that a penalty far stiffer than the body ties to each other, as at a law's walls.
+
+        A coarse grid cannot see what they may still do together; they are swept by themselves
+        around every coarse correction of the finest level. On CUDA, where that would be the work
+        of a single thread, they are not.
+        """
+        if device() == "cpu" and len(nodes):
+            self.stiff, self._matrix = np.unique(nodes).astype(np.int32), None
 
     def _bind(self, matrix: BlockMatrix) -> None:
         """Make the levels; the finest shares its sparsity with the matrix."""
@@ -220,6 +237,12 @@ class Multigrid:
         return "\n".join(lines)
 
 
+def _near(grid: Grid, nodes: np.ndarray) -> np.ndarray:
+    """The nodes and all that share a block with them."""
+    start, columns = grid.rows.row_start.numpy(), grid.rows.columns.numpy()
+    return np.unique(np.concatenate([columns[start[i] : start[i + 1]] for i in nodes]))
+
+
 def _diagonal(level: Level) -> np.ndarray:
     rows = np.repeat(np.arange(level.node_count), np.diff(level.row_start))
     return np.flatnonzero(rows == level.columns)
@@ -265,6 +288,12 @@ class Cycle:
             add(g.sweep(K.forward, [g.rows, r, d]))
             add(g.sweep(K.residual, [g.rows, d, r]))
             add(Recorded(K.add, g.node_count, [d, x]))
+        stiff = m.stiff if k == 0 else None
+        if stiff is not None:
+            own, near = (to_device(nodes, wp.int32) for nodes in (stiff, _near(m.grids[0], stiff)))
+            change = zeros(g.node_count, x.dtype)
+            add(Recorded(K.stiff_forward, 1, [g.rows, own, STIFF_SWEEPS, r, change]))
+            add(Recorded(K.stiff_defect, len(near), [g.rows, near, change, x, r], grain=100))
         coarse_b, count = self._b[k + 1], m.grids[k + 1].node_count
         grain = SHORT_GRAIN // 8
         add(Recorded(K.restrict, count, [*m.restrict[k].arrays, r, coarse_b], grain=grain))
@@ -276,6 +305,8 @@ class Cycle:
             coarse = total
         arguments = [*m.prolong[k].arrays, g.free, coarse, x]
         add(Recorded(K.prolong, g.node_count, arguments, grain=SHORT_GRAIN))
+        if stiff is not None:
+            add(Recorded(K.stiff_backward, 1, [g.rows, own, STIFF_SWEEPS, b, x]))
         for _ in range(m.sweeps):
             add(g.sweep(K.lower_residual, [g.rows, b, x, d]))
             add(g.sweep(K.backward, [g.rows, d, x, r]))

@@ -298,6 +298,59 @@ def cycle_kernels(width: int) -> SimpleNamespace:
             r[i] = s - right_sum(rows, i, x)
             total[i] = x[i]
 
+    @wp.func
+    def row(rows: Rows, i: int, x: wp.array(dtype=V)) -> V:
+        """Row i of A x."""
+        s = rows.middle[i] * x[i] + right_sum(rows, i, x)
+        return s + left_sum(rows, i, 0, rows.diagonal[i] - rows.row_start[i], x)
+
+    @wp.kernel(module="unique")
+    def stiff_forward(
+        first: wp.int32,
+        rows: Rows,
+        stiff: wp.array(dtype=wp.int32),
+        sweeps: wp.int32,
+        r: wp.array(dtype=V),
+        d: wp.array(dtype=V),
+    ):
+        """d = `sweeps` sweeps for A d = r on the stiff nodes alone; one item, d zero elsewhere."""
+        for k in range(stiff.shape[0]):
+            d[stiff[k]] = V()
+        for _sweep in range(sweeps):
+            for k in range(stiff.shape[0]):
+                i = stiff[k]
+                d[i] = d[i] + rows.inverse[i] * (r[i] - row(rows, i, d))
+
+    @wp.kernel(module="unique")
+    def stiff_defect(
+        first: wp.int32,
+        rows: Rows,
+        near: wp.array(dtype=wp.int32),
+        d: wp.array(dtype=V),
+        x: wp.array(dtype=V),
+        r: wp.array(dtype=V),
+    ):
+        """x += d, r -= A d on the nodes near the stiff ones."""
+        i = near[first + wp.tid()]
+        x[i] = x[i] + d[i]
+        r[i] = r[i] - row(rows, i, d)
+
+    @wp.kernel(module="unique")
+    def stiff_backward(
+        first: wp.int32,
+        rows: Rows,
+        stiff: wp.array(dtype=wp.int32),
+        sweeps: wp.int32,
+        b: wp.array(dtype=V),
+        x: wp.array(dtype=V),
+    ):
+        """Sweeps for A x = b in the opposite order, in place."""
+        count = stiff.shape[0]
+        for _sweep in range(sweeps):
+            for k in range(count):
+                i = stiff[count - 1 - k]
+                x[i] = x[i] + rows.inverse[i] * (b[i] - row(rows, i, x))
+
     @wp.kernel(module="unique")
     def add(first: wp.int32, x: wp.array(dtype=V), total: wp.array(dtype=V)):
         """total += x."""
@@ -354,6 +407,7 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     return SimpleNamespace(
         forward=forward, residual=residual, lower_residual=lower_residual, backward=backward,
         restrict=restrict, prolong=prolong, dense=dense, defect=defect, add=add,
+        stiff_forward=stiff_forward, stiff_defect=stiff_defect, stiff_backward=stiff_backward,
     )  # fmt: skip
 
 
