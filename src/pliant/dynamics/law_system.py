@@ -339,12 +339,17 @@ class StepProblem:
             "scale": scale, "tolerance": s.scene.tolerance, "linear": linear,
             "rounding": scheme.force[0] * s.force_rounding(),
         }  # fmt: skip
+        whole = scheme is s.scene.integrator and not linear
+        recent = s._recent if whole else None
         try:
-            record = newton.solve(x, keep=(scheme.name, scheme.dt, s.version), **options)
+            token = (scheme.name, scheme.dt, s.version)
+            record = newton.solve(x, keep=token, recent=recent, **options)
         except NewtonFailure:
             newton.kept = None
             x = self._calm_guess()
             record = newton.solve(x, **options)
+        if recent is not None:
+            recent.remember(self.matrix, x, scheme.first_guess, state.fields())
         u, v, a = (
             s._combined(weights[1:], state, extra=(weights[0], x))
             for weights in (scheme.next_u, scheme.next_v, scheme.next_a)

@@ -23,12 +23,16 @@ from pliant.dynamics.directional_newton import DirectionalGradients
 from pliant.linalg.blocks import BlockMatrix, combine, dot, keep_free
 from pliant.linalg.direct import DirectSolver
 from pliant.linalg.pcg import ConjugateGradients, Preconditioner, Tolerance
+from pliant.linalg.recent import RecentErrors
 
 MAX_ITERATIONS = 60
 """Newton iterations; an ordinary step takes 2 to 6, a body untangling itself a few dozen."""
 
 LOOSEST = 0.1
 """First and largest relative residual of a linear solve."""
+
+LOOSEST_LAST = 0.5
+"""The same of the last, where less is needed."""
 
 TIGHTEST = 1e-8
 
@@ -48,12 +52,20 @@ ROUNDING = 1e-9
 PATIENCE = 3
 """Iterations with the clamped tangent after which the exact one is tried again."""
 
-KEEP = 0.1
-"""A tangent whose step left less than this share of the residual serves again (time steps only)."""
+KEEP = 0.05
+"""A tangent serves again (time steps only) if its step left no more than this share of the residual
+beyond what the linear solve did."""
 
 STALE = 2.0
 """A directional solve that took this many times the iterations of a fresh preconditioner has it
 assembled anew next time."""
+
+WORTHWHILE = 0.5
+"""A first guess is improved if that promises to leave less than this share of its residual."""
+
+NEAR = 5e-3
+"""A linear solve to this accuracy or less goes straight to the end; beyond, the tangent has changed
+before it is reached."""
 
 TANGENTS = ("assembled", "directional")
 
@@ -63,6 +75,13 @@ DIRECT_NODES = 1_200
 
 class NewtonFailure(SolverFailure):
     """The iteration did not converge; a smaller step may."""
+
+
+def _forcing(wanted: float, needed: float) -> float:
+    """Accuracy of a linear solve; needed: that after which Newton's method has converged."""
+    if needed >= NEAR:
+        return min(needed, LOOSEST_LAST)
+    return float(np.clip(wanted, TIGHTEST, LOOSEST))
 
 
 class NewtonProblem(Protocol):
@@ -124,19 +143,22 @@ class Newton:
         self._stale = True  # whether the preconditioner's matrix is too old
         self._usual = 0.0  # iterations a decade with a fresh one
         self.direct = direct and node_count <= DIRECT_NODES and self.directional is None
-        self.kept: object = None  # what the matrix at hand was assembled for
+        self.kept: object = None  # what the matrix at hand may serve again
+        self._made_for: object = None  # what it was assembled for, though it may have aged
         self._r, self._dx, self._trial = (zeros(node_count, wp.vec3d) for _ in range(3))
 
     def solve(
         self, x: wp.array, *, scale: float, tolerance: float, given: np.ndarray | None = None,
         linear: bool = False, keep: object = None, rounding: float = 0.0,
+        recent: RecentErrors | None = None,
     ) -> NewtonRecord:
         """Improve x in place until |r| <= tolerance * scale on the free components.
 
         given: (nodes, 3) increments of the held components, taken in the first iteration. linear:
         the problem is linear in x, so the first solve is to the full tolerance. keep: a token that
         says which problems may share a tangent; None: a new tangent in every iteration. rounding:
-        |r| that the forces' own rounding may leave, where the iteration may stagnate.
+        |r| that the forces' own rounding may leave, where the iteration may stagnate. recent: what
+        earlier first guesses missed, from which this one is improved.
         """
         p, r, dx = self.problem, self._r, self._dx
         record = NewtonRecord(scale=scale)
@@ -144,8 +166,11 @@ class Newton:
         norm = self._norm(r)
         if not np.isfinite(norm):
             raise NewtonFailure("the forces at the start are infinite or not defined.")
+        if recent is not None and keep is not None and self._made_for == keep:
+            norm = self._improve(x, r, norm, recent)
         record.history.append(norm / scale)
-        forcing, clamped_for = LOOSEST, PATIENCE
+        goal = 0.5 * tolerance * scale  # what the last iteration should leave
+        forcing, clamped_for = _forcing(LOOSEST, goal / max(norm, 1e-300)), PATIENCE
         best, waited = (np.inf if given is not None else norm), 0
         while norm > tolerance * scale or given is not None:
             if record.iterations >= MAX_ITERATIONS:
@@ -163,8 +188,9 @@ class Newton:
                 if not old:
                     p.assemble(x, project=project)
                     record.tangents += 1
+                    self._made_for = keep
                 self._start(given)
-                solution = self._solve(r, dx, forcing, refresh=not old)
+                solution = self._solve(r, dx, forcing, norm, pushed=given is not None, refresh=not old)
             uphill = solution.outcome is Outcome.INDEFINITE
             uphill = uphill or (given is None and dot(r, dx) <= 0.0)
             if not project and not old and uphill:
@@ -173,7 +199,7 @@ class Newton:
                 record.tangents += 1
                 self._stale = self.directional is not None
                 self._start(given)
-                solution = self._solve(r, dx, forcing)
+                solution = self._solve(r, dx, forcing, norm, pushed=given is not None)
             record.solver_iterations += solution.iterations
             record.projected.append(project)
             clamped_for += 1
@@ -184,15 +210,14 @@ class Newton:
             record.backtracks += shortened
             record.iterations += 1
             record.history.append(norm / scale)
-            well = norm <= KEEP * before and not shortened
+            # what the linear solve did not leave is the tangent's fault
+            well = norm <= solution.residual + KEEP * before and not shortened
             self.kept = keep if well else None
             given = None
             ratio = (norm / before) ** 2 if before > 0.0 else 0.0
             safeguard = 0.9 * forcing**2
             forcing = max(0.9 * ratio, safeguard if safeguard > 0.1 else 0.0)
-            # no more than the last iteration needs: half the tolerance still to be reached
-            needed = 0.5 * tolerance * scale / max(norm, 1e-300)
-            forcing = float(np.clip(max(forcing, needed), TIGHTEST, LOOSEST))
+            forcing = _forcing(forcing, goal / max(norm, 1e-300))
             waited = 0 if norm < 0.5 * best else waited + 1
             best = min(best, norm)
             if waited >= 3 and best <= max(ROUNDING * scale, rounding):
@@ -218,18 +243,42 @@ class Newton:
         keep_free(r, self.problem.matrix.free)
         return float(np.sqrt(dot(r, r)))
 
+    def _improve(self, x: wp.array, r: wp.array, norm: float, recent: RecentErrors) -> float:
+        """Move x by what earlier guesses missed, as far as the tangent at hand tells; |r| there."""
+        p, dx, trial = self.problem, self._dx, self._trial
+        dx.zero_()
+        expected = float(np.sqrt(recent.improve(p.matrix, r, dx, trial)))
+        if not expected < WORTHWHILE * norm:
+            return norm
+        combine(trial, (1.0, x), (1.0, dx))
+        p.residual(trial, r)
+        after = self._norm(r)
+        if after < norm:
+            wp.copy(x, trial)
+            return after
+        p.residual(x, r)
+        return self._norm(r)
+
     def _solve(
-        self, r: wp.array, dx: wp.array, forcing: float, *, refresh: bool = True
+        self, r: wp.array, dx: wp.array, forcing: float, norm: float, *, pushed: bool,
+        refresh: bool = True,
     ) -> Solution:
+        """K dx = r; pushed: dx starts with the increments of held components, else from zero."""
         p = self.problem
         if self.direct:
             found = DirectSolver(p.matrix).solve(r, dx)
             return found
         if refresh:
             p.preconditioner.update(p.matrix)
-        start = float(np.sqrt(p.matrix.residual(r, dx, self._trial)))  # held parts push as well
-        tolerance = Tolerance(relative=0.0, absolute=forcing * start, max_iterations=400)
-        solution = p.solver.solve(r, dx, tolerance)
+        if pushed:  # held parts push as well
+            square = p.matrix.residual(r, dx, p.solver.residual)
+        else:
+            wp.copy(p.solver.residual, r)
+            square = norm * norm
+        tolerance = Tolerance(
+            relative=0.0, absolute=forcing * float(np.sqrt(square)), max_iterations=400
+        )
+        solution = p.solver.solve(r, dx, tolerance, square=square)
         p.preconditioner.report(solution)
         return solution
 
