@@ -23,7 +23,7 @@ import warp as wp
 from pliant.complexstep import Multicomplex, derivative
 from pliant.complexstep.kernel_types import add, div, dual1, dual2, mul, step_exp
 from pliant.core.launch import launch, set_threads, to_device, zeros
-from pliant.fem.law_kernels import law_kernels
+from pliant.fem.law_kernels import CLAMPED, EXACT, law_kernels
 from pliant.fem.laws import LAWS
 from pliant.fem.quadrature_points import QuadratureData, gradient_at
 
@@ -248,16 +248,21 @@ def _law_row(body, name, number, rng) -> dict:
     F = np.eye(3) + np.einsum("cai,caj->cij", u.numpy()[body.cells], gradients)
     p = h.parameters
     forces, blocks = zeros((n, 4), wp.vec3d), zeros((n, 10), wp.mat33d)
-    k = law_kernels(law.energy)
+    k, wide = law_kernels(law.energy), zeros((n, 4), wp.vec4d)
+    still = [u, h.lam, h.mu, 0.0]  # no viscous part
+
+    def tangent(way):
+        launch(k.tangent, n, [h.data, u, p, 1.0, int(way), *still, blocks])
+
     times = side_by_side({
-        "derived force": lambda: launch(k.forces, n, [h.data, u, p, forces]),
+        "derived force": lambda: launch(k.forces, n, [h.data, u, p, u, *still, wide]),
         "closed force": lambda: launch(_closed_force, n, [number, h.data, u, p, forces]),
-        "derived tangent": lambda: launch(k.exact, n, [h.data, u, p, 1.0, blocks]),
+        "derived tangent": lambda: tangent(k.exact),
         "closed tangent": lambda: launch(_closed_tangent, n, [number, h.data, u, p, blocks]),
     })  # fmt: skip
     slow = side_by_side({
-        "tangent by stretches": lambda: launch(k.tangent, n, [h.data, u, p, 1.0, 0, blocks]),
-        "tangent, clamped": lambda: launch(k.tangent, n, [h.data, u, p, 1.0, 1, blocks]),
+        "tangent by stretches": lambda: tangent(EXACT),
+        "tangent, clamped": lambda: tangent(CLAMPED),
     }, 5)  # fmt: skip
     row = {
         way: {what: times[f"{way} {what}"] for what in ("force", "tangent")}

@@ -237,12 +237,15 @@ class StepProblem:
         self.place(x)
         wp.copy(out, self.constant)
         add_scaled_rows(out, s.mass, -self.mass[0], x)
-        s.hyper.add_force(self.u_next, out, factor=-f_new)
         w = self._w
         if self.beta > 0.0:
             combine(w, (self.damping[0], x),
                     *zip(self.damping[1:], state.fields(), strict=True))
-            s.hyper.add_viscous(self.predicted, w, out, factor=-self.beta)
+            s.hyper.add_forces(
+                self.u_next, self.predicted, w, out, factor=-f_new, viscous_factor=-self.beta
+            )
+        else:
+            s.hyper.add_force(self.u_next, out, factor=-f_new)
         if s.walls is not None:
             combine(w, (self.stiff[0], x), *zip(self.stiff[1:], state.fields(), strict=True))
             s.walls.add_force(w, out, factor=-1.0)

@@ -24,7 +24,7 @@ import warp as wp
 from pliant.fem.laws.compiled import compiled_function
 from pliant.fem.laws.expression import constant, gradient, variable
 from pliant.fem.laws.law import Energy
-from pliant.fem.quadrature_points import QuadratureData, gradient_at
+from pliant.fem.quadrature_points import QuadratureData, add_stress, clear_forces, gradient_at
 
 ENTRIES = [f"{i}{j}" for i in range(3) for j in range(3)]
 
@@ -50,18 +50,16 @@ def directional_kernel(energy: Energy) -> Any | None:
         u: wp.array(dtype=wp.vec3d),
         p: wp.array2d(dtype=wp.float64),
         d_u: wp.array(dtype=wp.vec3d),
-        out: wp.array2d(dtype=wp.vec3d),
+        out: wp.array2d(dtype=wp.vec4d),
     ):
         c = first + wp.tid()
         r = d.row[c]
         unit = wp.identity(n=3, dtype=wp.float64)
-        for a in range(d.k):
-            out[c, a] = wp.vec3d()
+        clear_forces(d, c, out)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
                 dP = along(unit + gradient_at(d, c, q, u), gradient_at(d, c, q, d_u), p, c)
-                for a in range(d.k):
-                    out[c, a] = out[c, a] + w * (dP * d.gradient[r, q * d.k + a])
+                add_stress(d, c, q, w * dP, out)
 
     return directional

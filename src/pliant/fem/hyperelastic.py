@@ -21,155 +21,20 @@ import warp as wp
 from pliant.core.launch import launch, to_device, zeros
 from pliant.fem.body import Body
 from pliant.fem.cell_data import CellData
-from pliant.fem.cell_quadrature import cell_quadrature
 from pliant.fem.directional_tangent import directional_kernel
 from pliant.fem.ghost_operator import GhostOperator
-from pliant.fem.law_kernels import law_kernels
+from pliant.fem.law_kernels import CLAMPED, law_kernels
 from pliant.fem.laws.law import Law
-from pliant.fem.quadrature_points import QuadratureData, gradient_at, lower_block
+from pliant.fem.quadrature_points import (
+    QuadratureData,
+    gather_forces,
+    lower_block,
+    quadrature_data,
+)
+from pliant.fem.viscous import viscous_change, viscous_forces, viscous_pull
 
 HEAVY = 200
 """Cells per thread from which these kernels are worth splitting (a few microseconds each)."""
-
-
-@wp.func
-def _viscous_stress(
-    F: wp.mat33d, dF: wp.mat33d, lam: wp.float64, mu: wp.float64
-) -> wp.mat33d:
-    """F (lambda tr(D) I + 2 mu D), D = sym(F^T dF)."""
-    S = wp.transpose(F) * dF
-    D = wp.float64(0.5) * (S + wp.transpose(S))
-    unit = wp.identity(n=3, dtype=wp.float64)
-    return F * (lam * wp.trace(D) * unit + wp.float64(2.0) * mu * D)
-
-
-@wp.kernel
-def _viscous_forces(
-    first: wp.int32,
-    d: QuadratureData,
-    at: wp.array(dtype=wp.vec3d),
-    lam: wp.array(dtype=wp.float64),
-    mu: wp.array(dtype=wp.float64),
-    w: wp.array(dtype=wp.vec3d),
-    out: wp.array2d(dtype=wp.vec3d),
-):
-    c = first + wp.tid()
-    r = d.row[c]
-    unit = wp.identity(n=3, dtype=wp.float64)
-    for a in range(d.k):
-        out[c, a] = wp.vec3d()
-    for q in range(d.points):
-        F = unit + gradient_at(d, c, q, at)
-        P = _viscous_stress(F, gradient_at(d, c, q, w), lam[c], mu[c])
-        for a in range(d.k):
-            out[c, a] = out[c, a] + d.weight[r, q] * (P * d.gradient[r, q * d.k + a])
-
-
-@wp.kernel
-def _viscous_change(
-    first: wp.int32,
-    d: QuadratureData,
-    at: wp.array(dtype=wp.vec3d),
-    d_at: wp.array(dtype=wp.vec3d),
-    w: wp.array(dtype=wp.vec3d),
-    d_w: wp.array(dtype=wp.vec3d),
-    lam: wp.array(dtype=wp.float64),
-    mu: wp.array(dtype=wp.float64),
-    d_lam: wp.array(dtype=wp.float64),
-    d_mu: wp.array(dtype=wp.float64),
-    out: wp.array2d(dtype=wp.vec3d),
-):
-    """Change of `_viscous_forces` by changes of everything it depends on."""
-    c = first + wp.tid()
-    r = d.row[c]
-    unit = wp.identity(n=3, dtype=wp.float64)
-    half = wp.float64(0.5)
-    two = wp.float64(2.0)
-    for a in range(d.k):
-        out[c, a] = wp.vec3d()
-    for q in range(d.points):
-        F = unit + gradient_at(d, c, q, at)
-        dF = gradient_at(d, c, q, d_at)
-        W = gradient_at(d, c, q, w)
-        S = wp.transpose(F) * W
-        D = half * (S + wp.transpose(S))
-        dS = wp.transpose(dF) * W
-        dD = half * (dS + wp.transpose(dS))
-        P = dF * (lam[c] * wp.trace(D) * unit + two * mu[c] * D)
-        P += F * (lam[c] * wp.trace(dD) * unit + two * mu[c] * dD)
-        P += _viscous_stress(F, gradient_at(d, c, q, d_w), lam[c], mu[c])
-        P += _viscous_stress(F, W, d_lam[c], d_mu[c])
-        for a in range(d.k):
-            out[c, a] = out[c, a] + d.weight[r, q] * (P * d.gradient[r, q * d.k + a])
-
-
-@wp.kernel
-def _viscous_pull(
-    first: wp.int32,
-    d: QuadratureData,
-    at: wp.array(dtype=wp.vec3d),
-    w: wp.array(dtype=wp.vec3d),
-    y: wp.array(dtype=wp.vec3d),
-    lam: wp.array(dtype=wp.float64),
-    mu: wp.array(dtype=wp.float64),
-    factor: wp.float64,
-    lam_bar: wp.array(dtype=wp.float64),
-    mu_bar: wp.array(dtype=wp.float64),
-    at_bar: wp.array2d(dtype=wp.vec3d),
-):
-    """Transpose of `_viscous_change` by the moduli (added) and by F~ (one entry per corner)."""
-    c = first + wp.tid()
-    r = d.row[c]
-    unit = wp.identity(n=3, dtype=wp.float64)
-    half = wp.float64(0.5)
-    two = wp.float64(2.0)
-    for a in range(d.k):
-        at_bar[c, a] = wp.vec3d()
-    for q in range(d.points):
-        weight = factor * d.weight[r, q]
-        F = unit + gradient_at(d, c, q, at)
-        W = gradient_at(d, c, q, w)
-        Y = gradient_at(d, c, q, y)
-        S = wp.transpose(F) * W
-        D = half * (S + wp.transpose(S))
-        T = wp.transpose(F) * Y
-        E = half * (T + wp.transpose(T))
-        lam_bar[c] = lam_bar[c] + weight * wp.trace(D) * wp.trace(E)
-        mu_bar[c] = mu_bar[c] + weight * two * wp.ddot(D, E)
-        stress = lam[c] * wp.trace(D) * unit + two * mu[c] * D
-        other = lam[c] * wp.trace(E) * unit + two * mu[c] * E
-        F_bar = weight * (Y * stress + W * other)
-        for a in range(d.k):
-            at_bar[c, a] = at_bar[c, a] + F_bar * d.gradient[r, q * d.k + a]
-
-
-@wp.kernel
-def _add_viscous_blocks(
-    first: wp.int32,
-    d: QuadratureData,
-    at: wp.array(dtype=wp.vec3d),
-    lam: wp.array(dtype=wp.float64),
-    mu: wp.array(dtype=wp.float64),
-    factor: wp.float64,
-    blocks: wp.array2d(dtype=wp.mat33d),
-):
-    c = first + wp.tid()
-    r = d.row[c]
-    unit = wp.identity(n=3, dtype=wp.float64)
-    for q in range(d.points):
-        w = factor * d.weight[r, q]
-        F = unit + gradient_at(d, c, q, at)
-        B = F * wp.transpose(F)
-        for a in range(d.k):
-            ga = d.gradient[r, q * d.k + a]
-            fa = F * ga
-            for b in range(a + 1):
-                gb = d.gradient[r, q * d.k + b]
-                fb = F * gb
-                j = lower_block(a, b)
-                blocks[c, j] = blocks[c, j] + w * (
-                    lam[c] * wp.outer(fa, fb) + mu[c] * (wp.outer(fb, fa) + wp.dot(ga, gb) * B)
-                )
 
 
 @wp.kernel
@@ -202,22 +67,6 @@ def _assemble_cells(
     values[diagonal[i]] = values[diagonal[i]] + (mass_factor * mass[i]) * unit
 
 
-@wp.kernel
-def _gather_cells(
-    first: wp.int32,
-    d: QuadratureData,
-    per_cell: wp.array2d(dtype=wp.vec3d),
-    factor: wp.float64,
-    out: wp.array(dtype=wp.vec3d),
-):
-    i = first + wp.tid()
-    total = wp.vec3d()
-    for e in range(d.incident_start[i], d.incident_start[i + 1]):
-        c = d.incident[e] / d.k
-        total += per_cell[c, d.incident[e] - c * d.k]
-    out[i] = out[i] + factor * total
-
-
 class Hyperelasticity:
     """A body's law on the device. Fields are wp.array(dtype=vec3d), one per node."""
 
@@ -225,19 +74,9 @@ class Hyperelasticity:
         self.body = body
         n, m, k = len(body.nodes), len(body.cells), body.cells.shape[1]
         self.node_count, self.cell_count = n, m
-        rule = cell_quadrature(body)
-        d = QuadratureData()
-        d.k = k
-        d.points = rule.weight.shape[1]
-        d.cells = to_device(body.cells, wp.int32)
-        d.row = to_device(body.geometry_row, wp.int32)
-        d.weight = to_device(rule.weight, wp.float64)
-        d.gradient = to_device(rule.gradient.reshape(len(rule.weight), -1, 3), wp.vec3d)
-        d.incident_start = to_device(body.pattern.incident_start, wp.int32)
-        d.incident = to_device(body.pattern.incident, wp.int32)
-        self.data = d
+        self.data = d = quadrature_data(body)
         self._slot = to_device(body.pattern.slot, wp.uint8)
-        self._cells = zeros((m, k), wp.vec3d)
+        self._cells = zeros((m, k), wp.vec4d)
         self._blocks: wp.array | None = None
         self._energy = zeros(m, wp.float64)
         self.lam, self.mu = (zeros(m, wp.float64) for _ in range(2))
@@ -274,22 +113,35 @@ class Hyperelasticity:
         self, u: wp.array, out: wp.array, *, factor: float = 1.0, ghost: bool = True
     ) -> None:
         """out += factor * internal force at displacement u."""
-        launch(
-            self.kernels.forces, self.cell_count,
-            [self.data, u, self.parameters, self._cells], grain=HEAVY,
-        )  # fmt: skip
-        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        self._add_forces(u, u, u, 0.0, factor, out)
         if ghost:
             self._add_ghost(u, factor, out)
 
     def add_viscous(self, at: wp.array, w: wp.array, out: wp.array, *, factor: float = 1.0) -> None:
         """out += factor * Kelvin-Voigt force of the rate w about the displacement `at`."""
         launch(
-            _viscous_forces, self.cell_count,
+            viscous_forces, self.cell_count,
             [self.data, at, self.lam, self.mu, w, self._cells], grain=HEAVY,
         )  # fmt: skip
-        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        launch(gather_forces, self.node_count, [self.data, self._cells, factor, out])
         self._add_ghost(w, factor, out)
+
+    def add_forces(
+        self, u: wp.array, at: wp.array, w: wp.array, out: wp.array, *, factor: float,
+        viscous_factor: float,
+    ) -> None:
+        """`add_force` and `add_viscous` in one pass over the points; factor not zero."""
+        self._add_forces(u, at, w, viscous_factor / factor, factor, out)
+        self._add_ghost(u, factor, out)
+        self._add_ghost(w, viscous_factor, out)
+
+    def _add_forces(self, u, at, w, viscous: float, factor: float, out: wp.array) -> None:
+        launch(
+            self.kernels.forces, self.cell_count,
+            [self.data, u, self.parameters, at, w, self.lam, self.mu, viscous, self._cells],
+            grain=HEAVY,
+        )  # fmt: skip
+        launch(gather_forces, self.node_count, [self.data, self._cells, factor, out])
 
     def _add_ghost(self, w: wp.array, factor: float, out: wp.array) -> None:
         if self.ghost is not None:
@@ -306,23 +158,16 @@ class Hyperelasticity:
         k = int(self.data.k)
         if self._blocks is None:
             self._blocks = zeros((self.cell_count, k * (k + 1) // 2), wp.mat33d)
-        if self.kernels.exact is not None and not project:
-            launch(
-                self.kernels.exact, self.cell_count,
-                [self.data, u, self.parameters, stiffness_factor, self._blocks], grain=HEAVY,
-            )  # fmt: skip
-        else:
-            launch(
-                self.kernels.tangent, self.cell_count,
-                [self.data, u, self.parameters, stiffness_factor, int(project), self._blocks],
-                grain=HEAVY,
-            )  # fmt: skip
-        if viscous_factor != 0.0:
-            launch(
-                _add_viscous_blocks, self.cell_count,
-                [self.data, viscous_at, self.lam, self.mu, viscous_factor, self._blocks],
-                grain=HEAVY,
-            )  # fmt: skip
+        at = u if viscous_at is None else viscous_at
+        launch(
+            self.kernels.tangent, self.cell_count,
+            [
+                self.data, u, self.parameters, stiffness_factor,
+                int(CLAMPED) if project else self.kernels.exact, at, self.lam, self.mu,
+                viscous_factor, self._blocks,
+            ],
+            grain=HEAVY,
+        )  # fmt: skip
         launch(
             _assemble_cells, self.node_count,
             [
@@ -349,7 +194,7 @@ class Hyperelasticity:
             [self.data, u, self.parameters, d_u, change, int(d_p is not None), self._cells],
             grain=HEAVY,
         )  # fmt: skip
-        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        launch(gather_forces, self.node_count, [self.data, self._cells, factor, out])
         self._add_ghost(d_u, factor, out)
 
     def add_direction(self, u: wp.array, d_u: wp.array, out: wp.array, *, factor: float) -> None:
@@ -361,7 +206,7 @@ class Hyperelasticity:
         launch(
             kernel, self.cell_count, [self.data, u, self.parameters, d_u, self._cells], grain=HEAVY
         )
-        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        launch(gather_forces, self.node_count, [self.data, self._cells, factor, out])
         self._add_ghost(d_u, factor, out)
 
     def parameter_pull(self, u: wp.array, y: wp.array, *, factor: float = 1.0) -> np.ndarray:
@@ -378,20 +223,20 @@ class Hyperelasticity:
     ) -> None:
         """out += factor * change of `add_viscous` (d_lam, d_mu: device arrays)."""
         launch(
-            _viscous_change, self.cell_count,
+            viscous_change, self.cell_count,
             [self.data, at, d_at, w, d_w, self.lam, self.mu, d_lam, d_mu, self._cells],
             grain=HEAVY,
         )  # fmt: skip
-        launch(_gather_cells, self.node_count, [self.data, self._cells, factor, out])
+        launch(gather_forces, self.node_count, [self.data, self._cells, factor, out])
         self._add_ghost(d_w, factor, out)
 
     def viscous_pull(self, at, w, y, *, factor: float, at_bar: wp.array):
         """Transpose of `add_viscous_change`: (lam_bar, mu_bar), and adds to at_bar."""
         lam_bar, mu_bar = (zeros(self.cell_count, wp.float64) for _ in range(2))
         launch(
-            _viscous_pull, self.cell_count,
+            viscous_pull, self.cell_count,
             [self.data, at, w, y, self.lam, self.mu, factor, lam_bar, mu_bar, self._cells],
             grain=HEAVY,
         )  # fmt: skip
-        launch(_gather_cells, self.node_count, [self.data, self._cells, 1.0, at_bar])
+        launch(gather_forces, self.node_count, [self.data, self._cells, 1.0, at_bar])
         return lam_bar.numpy(), mu_bar.numpy()

@@ -15,16 +15,35 @@ from typing import Any
 
 import warp as wp
 
+from pliant.core.point_products import PointMatrix
 from pliant.fem.invariant_tangent import invariant_tangent
 from pliant.fem.law_points import general_parts, isotropic_parts
 from pliant.fem.laws.compiled import law_functions
 from pliant.fem.laws.law import Energy
-from pliant.fem.quadrature_points import QuadratureData, gradient_at, lower_block
+from pliant.fem.quadrature_points import (
+    QuadratureData,
+    add_stress,
+    add_tangent,
+    clear_blocks,
+    clear_forces,
+    gradient_at,
+)
+from pliant.fem.viscous import viscous_stress, with_viscosity
+
+
+EXACT = wp.constant(0)
+CLAMPED = wp.constant(1)
+INVARIANT = wp.constant(2)
+"""Ways to a point's tangent: through the stretches (or the entries of F), the same with its
+eigenvalues clamped, and through I1, I2, J."""
 
 
 @dataclass(frozen=True)
 class LawKernels:
-    """Launchable kernels of one law; arguments after `first` are noted at each."""
+    """Launchable kernels of one law; arguments after `first` are noted at each.
+
+    exact: the quicker way to the exact tangent, EXACT or INVARIANT.
+    """
 
     forces: Any
     energies: Any
@@ -32,7 +51,7 @@ class LawKernels:
     change: Any
     pull: Any
     points: Any
-    exact: Any | None = None
+    exact: int
 
 
 @lru_cache(maxsize=256)
@@ -44,7 +63,20 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         parts = isotropic_parts(functions, name)
     else:
         parts = general_parts(functions, name)
-    energy_at, stress_at, rows_at, change_at, pull_at, Point, point_at = parts
+    energy_at, stress_at, matrix_at, change_at, pull_at = parts
+    exact, exact_at = EXACT, matrix_at
+    if functions.invariant_slopes is not None:
+        exact, exact_at = INVARIANT, invariant_tangent(functions, name)
+
+    @wp.func(module=name)
+    def tangent_at(
+        F: wp.mat33d, p: wp.array2d(dtype=wp.float64), c: wp.int32, w: wp.float64, way: wp.int32
+    ) -> PointMatrix:
+        """w times the tangent."""
+        if wp.static(exact == INVARIANT):
+            if way == INVARIANT:
+                return exact_at(F, p, c, w)
+        return matrix_at(F, p, c, w, way)
 
     @wp.kernel(module=name)
     def forces(
@@ -52,19 +84,27 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         d: QuadratureData,
         u: wp.array(dtype=wp.vec3d),
         p: wp.array2d(dtype=wp.float64),
-        out: wp.array2d(dtype=wp.vec3d),
+        at: wp.array(dtype=wp.vec3d),
+        rate: wp.array(dtype=wp.vec3d),
+        lam: wp.array(dtype=wp.float64),
+        mu: wp.array(dtype=wp.float64),
+        viscous: wp.float64,
+        out: wp.array2d(dtype=wp.vec4d),
     ):
+        """out[c, a] = the cell's forces at u + viscous * its forces of the rate about `at`."""
         c = first + wp.tid()
         r = d.row[c]
         unit = wp.identity(n=3, dtype=wp.float64)
-        for a in range(d.k):
-            out[c, a] = wp.vec3d()
+        clear_forces(d, c, out)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
                 P = stress_at(unit + gradient_at(d, c, q, u), p, c)
-                for a in range(d.k):
-                    out[c, a] = out[c, a] + w * (P * d.gradient[r, q * d.k + a])
+                if viscous != wp.float64(0.0):
+                    F = unit + gradient_at(d, c, q, at)
+                    W = gradient_at(d, c, q, rate)
+                    P += viscous_stress(F, W, viscous * lam[c], viscous * mu[c])
+                add_stress(d, c, q, w * P, out)
 
     @wp.kernel(module=name)
     def energies(
@@ -91,27 +131,30 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         u: wp.array(dtype=wp.vec3d),
         p: wp.array2d(dtype=wp.float64),
         factor: wp.float64,
-        project: wp.int32,
+        way: wp.int32,
+        at: wp.array(dtype=wp.vec3d),
+        lam: wp.array(dtype=wp.float64),
+        mu: wp.array(dtype=wp.float64),
+        viscous: wp.float64,
         blocks: wp.array2d(dtype=wp.mat33d),
     ):
-        """blocks[c, :] = factor * lower triangle of the cell's tangent."""
+        """blocks[c, :] = lower triangle of factor * the cell's tangent at u + viscous * that of its
+        viscous forces about `at`.
+        """
         c = first + wp.tid()
         r = d.row[c]
         unit = wp.identity(n=3, dtype=wp.float64)
-        for j in range(lower_block(d.k, 0)):
-            blocks[c, j] = wp.mat33d()
+        clear_blocks(d, c, blocks)
         for q in range(d.points):
-            w = factor * d.weight[r, q]
+            w = d.weight[r, q]
             if w != wp.float64(0.0):
-                t = point_at(unit + gradient_at(d, c, q, u), p, c, project)
-                for a in range(d.k):
-                    R = rows_at(t, w * d.gradient[r, q * d.k + a])
-                    for b in range(a + 1):
-                        g = d.gradient[r, q * d.k + b]
-                        j = lower_block(a, b)
-                        blocks[c, j] = blocks[c, j] + wp.matrix_from_rows(
-                            R.r0 * g, R.r1 * g, R.r2 * g
-                        )
+                A = PointMatrix()
+                if factor != wp.float64(0.0):
+                    A = tangent_at(unit + gradient_at(d, c, q, u), p, c, w * factor, way)
+                if viscous != wp.float64(0.0):
+                    v = viscous * w
+                    A = with_viscosity(A, unit + gradient_at(d, c, q, at), v * lam[c], v * mu[c])
+                add_tangent(d, c, q, A, blocks)
 
     @wp.kernel(module=name)
     def change(
@@ -122,22 +165,20 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         d_u: wp.array(dtype=wp.vec3d),
         d_p: wp.array2d(dtype=wp.float64),
         with_p: wp.int32,
-        out: wp.array2d(dtype=wp.vec3d),
+        out: wp.array2d(dtype=wp.vec4d),
     ):
         """out[c, a] = change of the cell's forces by changes of u and (with_p = 1) of p."""
         c = first + wp.tid()
         r = d.row[c]
         unit = wp.identity(n=3, dtype=wp.float64)
-        for a in range(d.k):
-            out[c, a] = wp.vec3d()
+        clear_forces(d, c, out)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
                 F = unit + gradient_at(d, c, q, u)
                 dF = gradient_at(d, c, q, d_u)
                 dP = change_at(F, p, c, dF, d_p, with_p)
-                for a in range(d.k):
-                    out[c, a] = out[c, a] + w * (dP * d.gradient[r, q * d.k + a])
+                add_stress(d, c, q, w * dP, out)
 
     @wp.kernel(module=name)
     def pull(
@@ -175,7 +216,4 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         P[i] = stress_at(F[i], p, i)
         dP[i] = change_at(F[i], p, i, dF[i], p, 0)
 
-    exact = None
-    if functions.invariant_slopes is not None:
-        exact = invariant_tangent(functions, name)
-    return LawKernels(forces, energies, tangent, change, pull, points, exact)
+    return LawKernels(forces, energies, tangent, change, pull, points, int(exact))

@@ -13,23 +13,23 @@ for all others, whose 9 x 9 tangent is clamped by Jacobi's method.
 
 import warp as wp
 
+from pliant.core.point_products import PointMatrix
 from pliant.fem.laws.compiled import mat99d
 from pliant.fem.point_tangent import (
     CLAMP,
     CLOSE,
     PointTangent,
-    Rows,
     completed,
     quotient_minus,
     quotient_plus,
     stress_change,
-    tangent_rows,
+    tangent_matrix,
 )
 from pliant.fem.svd import signed_svd
 
 
 def isotropic_parts(functions, name: str):
-    """(energy, stress, rows of the tangent, change, pull, record of a tangent, tangent)."""
+    """(energy, stress, tangent, change, pull)."""
     energy, slopes, curvatures = functions.energy, functions.slopes, functions.curvatures
     parameter_change, parameter_pull = functions.change, functions.pull
 
@@ -81,6 +81,17 @@ def isotropic_parts(functions, name: str):
         return completed(d.U, d.V, H, m, q, project)
 
     @wp.func(module=name)
+    def matrix_at(
+        F: wp.mat33d,
+        p: wp.array2d(dtype=wp.float64),
+        c: wp.int32,
+        w: wp.float64,
+        project: wp.int32,
+    ) -> PointMatrix:
+        t = point_at(F, p, c, project)
+        return tangent_matrix(t, w)
+
+    @wp.func(module=name)
     def change_at(
         F: wp.mat33d,
         p: wp.array2d(dtype=wp.float64),
@@ -127,7 +138,7 @@ def isotropic_parts(functions, name: str):
             d = signed_svd(F)
             return d.U * wp.diag(slopes(d.s, p, c)) * wp.transpose(d.V)
 
-    return energy_at, stress_at, tangent_rows, change_at, pull_at, PointTangent, point_at
+    return energy_at, stress_at, matrix_at, change_at, pull_at
 
 
 @wp.func
@@ -185,33 +196,29 @@ def clamped9(A: mat99d) -> mat99d:
     return out
 
 
-@wp.func
-def full_rows(A: mat99d, g: wp.vec3d) -> Rows:
-    """`tangent_rows` of a dense tangent, entry [3 i + j, 3 k + l]."""
-    out = Rows()
-    n = int(3)
-    for k in range(n):
-        for l in range(n):
-            m = 3 * k + l
-            out.r0[k, l] = g[0] * A[0, m] + g[1] * A[1, m] + g[2] * A[2, m]
-            out.r1[k, l] = g[0] * A[3, m] + g[1] * A[4, m] + g[2] * A[5, m]
-            out.r2[k, l] = g[0] * A[6, m] + g[1] * A[7, m] + g[2] * A[8, m]
-    return out
-
-
 def general_parts(functions, name: str):
     """The same as `isotropic_parts` for energies of the nine entries of F."""
     slopes, curvatures = functions.slopes, functions.curvatures
     parameter_change, parameter_pull = functions.change, functions.pull
 
     @wp.func(module=name)
-    def point_at(
-        F: wp.mat33d, p: wp.array2d(dtype=wp.float64), c: wp.int32, project: wp.int32
-    ) -> mat99d:
+    def matrix_at(
+        F: wp.mat33d,
+        p: wp.array2d(dtype=wp.float64),
+        c: wp.int32,
+        w: wp.float64,
+        project: wp.int32,
+    ) -> PointMatrix:
         A = curvatures(F, p, c)
         if project == 1:
             A = clamped9(A)
-        return A
+        out = PointMatrix()
+        n = int(3)
+        for m in range(9):
+            for k in range(n):
+                for l in range(n):
+                    out[m, 4 * l + k] = w * A[m, 3 * k + l]
+        return out
 
     @wp.func(module=name)
     def change_at(
@@ -247,4 +254,4 @@ def general_parts(functions, name: str):
     ):
         parameter_pull(F, p, c, Y, weight, out)
 
-    return functions.energy, slopes, full_rows, change_at, pull_at, mat99d, point_at
+    return functions.energy, slopes, matrix_at, change_at, pull_at

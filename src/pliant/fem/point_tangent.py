@@ -17,6 +17,8 @@ positive definite (Stomakhin et al. 2012; Smith, de Goes and Kim 2019).
 
 import warp as wp
 
+from pliant.core.point_products import PointMatrix
+
 CLOSE = wp.constant(wp.float64(5.0e-3))
 """Stretches closer than this take the quotient as an integral of H (two Gauss points, error below
 1e-15); further apart the plain quotient loses at most rounding / 5e-3."""
@@ -163,6 +165,23 @@ def tangent_rows(t: PointTangent, g: wp.vec3d) -> Rows:
     out.r0 = t.U[0, 0] * a + t.U[0, 1] * b + t.U[0, 2] * c
     out.r1 = t.U[1, 0] * a + t.U[1, 1] * b + t.U[1, 2] * c
     out.r2 = t.U[2, 0] * a + t.U[2, 1] * b + t.U[2, 2] * c
+    return out
+
+
+@wp.func
+def tangent_matrix(t: PointTangent, w: wp.float64) -> PointMatrix:
+    """w times the tangent, all entries."""
+    out = PointMatrix()
+    n = int(3)
+    for j in range(n):
+        g = wp.vec3d()
+        g[j] = w
+        R = tangent_rows(t, g)
+        for k in range(n):
+            for l in range(n):
+                out[j, 4 * l + k] = R.r0[k, l]
+                out[3 + j, 4 * l + k] = R.r1[k, l]
+                out[6 + j, 4 * l + k] = R.r2[k, l]
     return out
 
 
