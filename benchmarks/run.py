@@ -27,6 +27,9 @@ CASES = [
     ("cuboid 40", ["cuboid", "--resolution", "40", "--steps", "10"]),
     ("cuboid 67", ["cuboid", "--resolution", "67", "--steps", "10"]),
     ("torus", ["torus"]),
+    ("torus, neo-Hookean", ["torus", "--law", "neo-hookean"]),
+    ("torus, one thread", ["torus", "--threads", "1"]),
+    ("torus, neo-Hookean, one thread", ["torus", "--law", "neo-hookean", "--threads", "1"]),
     ("tets (seed 003)", ["tets"]),
     ("tet torus, 660 (seed 002)", ["tet-torus", "--resolution", "660"]),
     ("tet torus, 5400 (seed 002)", ["tet-torus", "--resolution", "5400"]),
@@ -132,6 +135,10 @@ def ratios(cases: dict, peers: dict, stream: float, product: float) -> dict[str,
     for name, seed in SEED_MS.items():
         if name in cases:
             out[f"seed 000 (GTX 1060) / pliant, {name}"] = seed / cases[name]["step_ms"]
+    for threads in ("", ", one thread"):
+        if law := cases.get(f"torus, neo-Hookean{threads}"):
+            linear = cases[f"torus{threads}"]["step_ms"]
+            out[f"corotated / neo-Hookean step, torus{threads}"] = linear / law["step_ms"]
     alone = cases.get("cuboid 20, one thread")
     if alone:
         out["one thread / two threads, cuboid 20"] = alone["step_ms"] / ours["step_ms"]

@@ -189,8 +189,7 @@ class Newton:
                     p.assemble(x, project=project)
                     record.tangents += 1
                     self._made_for = keep
-                self._start(given)
-                solution = self._solve(r, dx, forcing, norm, pushed=given is not None, refresh=not old)
+                solution = self._solve(r, norm, dx, given, forcing, refresh=not old)
             uphill = solution.outcome is Outcome.INDEFINITE
             uphill = uphill or (given is None and dot(r, dx) <= 0.0)
             if not project and not old and uphill:
@@ -198,8 +197,7 @@ class Newton:
                 p.assemble(x, project=True)
                 record.tangents += 1
                 self._stale = self.directional is not None
-                self._start(given)
-                solution = self._solve(r, dx, forcing, norm, pushed=given is not None)
+                solution = self._solve(r, norm, dx, given, forcing)
             record.solver_iterations += solution.iterations
             record.projected.append(project)
             clamped_for += 1
@@ -260,17 +258,18 @@ class Newton:
         return self._norm(r)
 
     def _solve(
-        self, r: wp.array, dx: wp.array, forcing: float, norm: float, *, pushed: bool,
-        refresh: bool = True,
+        self, r: wp.array, norm: float, dx: wp.array, given: np.ndarray | None, forcing: float,
+        *, refresh: bool = True,
     ) -> Solution:
-        """K dx = r; pushed: dx starts with the increments of held components, else from zero."""
+        """K dx = r by the matrix."""
         p = self.problem
+        self._start(given)
         if self.direct:
             found = DirectSolver(p.matrix).solve(r, dx)
             return found
         if refresh:
             p.preconditioner.update(p.matrix)
-        if pushed:  # held parts push as well
+        if given is not None:  # held parts push as well
             square = p.matrix.residual(r, dx, p.solver.residual)
         else:
             wp.copy(p.solver.residual, r)

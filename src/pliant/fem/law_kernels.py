@@ -30,7 +30,6 @@ from pliant.fem.quadrature_points import (
 )
 from pliant.fem.viscous import viscous_stress, with_viscosity
 
-
 EXACT = wp.constant(0)
 CLAMPED = wp.constant(1)
 INVARIANT = wp.constant(2)

@@ -10,6 +10,7 @@ so the nine eigenvalues are those of H and the six quotients; clamping them make
 positive definite (Stomakhin et al. 2012; Smith, de Goes and Kim 2019).
 """
 
+# ruff: noqa: UP018 (int(3) is a variable in Warp's kernel language, 3 a constant)
 # Warp's kernel language reads annotations its own way.
 # pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false

@@ -1,7 +1,7 @@
 """Kelvin-Voigt stress of a body with a material law, its tangent and its derivatives.
 
-P_d = F (lambda tr(D) I + 2 mu D), D = sym(F^T W), for the gradient W of a rate and a fixed F. Linear
-in W: A_ijkl = lambda F_ij F_kl + mu (B_ik d_jl + F_il F_kj), B = F F^T.
+P_d = F (lambda tr(D) I + 2 mu D), D = sym(F^T W), for the gradient W of a rate and a fixed F. It is
+linear in W: A_ijkl = lambda F_ij F_kl + mu (B_ik d_jl + F_il F_kj), B = F F^T.
 """
 
 # Warp's kernel language reads annotations its own way.

@@ -1,5 +1,6 @@
 """`pliant bench`: how fast a step is, phase by phase."""
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -32,13 +33,16 @@ def bench(
     ground: Annotated[
         bool, typer.Option("--ground", help="The cuboid hits the ground instead of being held.")
     ] = False,
+    law: Annotated[
+        str | None, typer.Option("--law", help="A material law instead of linear elasticity.")
+    ] = None,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
 ) -> None:
     """Measure the time of a step of a benchmark CASE (seed 000, 002 and 003)."""
     set_machine(device, threads)
-    scene = bench_scene(case, resolution=resolution, ground=ground)
+    scene = replace(bench_scene(case, resolution=resolution, ground=ground), law=law)
     mapped = mapped_surface(scene) if case == "tets" else None
     with progress(f"bench {case}", steps) as shown:
         result = measure(scene, steps, mapped=mapped, on_step=shown.reach)

@@ -1,0 +1,119 @@
+"""What a law's step takes: points by vector registers, stiff walls, first guesses. No clocks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import warp as wp
+
+import pliant as pl
+from pliant.core.launch import to_device, zeros
+from pliant.dynamics.integrators import Newmark1
+from pliant.dynamics.law_system import LawSystem
+from pliant.linalg.pcg import Tolerance
+
+
+def held_bar(law="neo-hookean", spacing=0.1):
+    body = pl.GridBody(pl.shapes.box(center=(0.53, 0, 0), size=(1.0, 0.43, 0.41)), spacing)
+    wall = pl.shapes.box(center=(0, 0, 0), size=(0.1, 1, 1))
+    return pl.Scene(
+        body, pl.Material(2e3, 0.3, density=1.5, stiffness_damping=0.01), law=law,
+        fixed=[pl.Fixed(wall)], integrator=Newmark1(0.02), tolerance=1e-6,
+    )  # fmt: skip
+
+
+def random_field(system, size, seed):
+    rng = np.random.default_rng(seed)
+    return to_device(size * rng.standard_normal((system.node_count, 3)), wp.vec3d)
+
+
+@pytest.mark.parametrize("kind", ["tets", "grid", "2d"])
+def test_forces_and_viscous_forces_in_one_pass(kind):
+    if kind == "tets":
+        body = pl.TetBody(pl.shapes.box(center=(0, 0, 0), size=(1, 1, 1)), edge_length=0.4)
+    elif kind == "grid":
+        body = pl.GridBody(pl.shapes.sphere(radius=0.5, center=(0.01, 0, 0.02)), 0.2)
+    else:
+        body = pl.GridBody(pl.shapes.circle(center=(0.01, 0.02), radius=0.5), 0.15)
+    system = LawSystem(pl.Scene(body, law="neo-hookean"))
+    hyper = system.hyper
+    u, at, w = (random_field(system, 0.005, k) for k in range(3))
+    if body.dim == 2:
+        for field in (u, at, w):
+            field.assign(field.numpy() * [1.0, 1.0, 0.0])
+    one, two = (zeros(system.node_count, wp.vec3d) for _ in range(2))
+    hyper.add_forces(u, at, w, one, factor=-2.0, viscous_factor=0.3)
+    hyper.add_force(u, two, factor=-2.0)
+    hyper.add_viscous(at, w, two, factor=0.3)
+    assert np.abs(one.numpy() - two.numpy()).max() < 1e-13 * np.abs(two.numpy()).max()
+
+
+@pytest.mark.parametrize("law", ["neo-hookean", "ogden"])
+def test_matrix_is_the_change_of_the_forces(law):
+    """By invariants or stretches and with the viscous part, against changes cell by cell."""
+    system = LawSystem(held_bar(law, spacing=0.2))
+    hyper, n = system.hyper, system.node_count
+    u, at, p = (random_field(system, size, k) for k, size in enumerate((0.005, 0.005, 1.0)))
+    factors = {"mass_factor": 3.0, "stiffness_factor": 0.02, "viscous_factor": 0.01}
+    hyper.assemble(system.matrix, system.mass, u, viscous_at=at, project=False, **factors)
+    one, two = (zeros(n, wp.vec3d) for _ in range(2))
+    system.matrix.multiply(p, one, masked=False)
+    two.assign(3.0 * system.mass_host[:, None] * p.numpy())
+    hyper.add_force_change(u, p, two, factor=0.02)
+    hyper.add_viscous(at, p, two, factor=0.01)
+    assert np.abs(one.numpy() - two.numpy()).max() < 1e-12 * np.abs(two.numpy()).max()
+
+
+def test_walls_do_not_slow_multigrid_down():
+    """A law's penalty walls, whose nodes are swept by themselves: 15 iterations instead of 56."""
+    system = LawSystem(held_bar(spacing=0.05))
+    grids, b = system.preconditioner, random_field(system, 1.0, 1)
+    taken = {}
+    for walls, swept in ((False, False), (True, False), (True, True)):
+        grids.stiff, grids._matrix = None, None
+        if swept:
+            grids.expect_stiff(system.walls.walls.body.cells[system.walls.walls.cell])
+        x = zeros(system.node_count, wp.vec3d)
+        weights = {"mass_factor": 80.0, "stiffness_factor": 0.02}
+        system.hyper.assemble(system.matrix, system.mass, x, **weights)
+        if walls:
+            system.walls.assemble(system.matrix, 0.02)
+        grids.update(system.matrix, fresh=True)
+        taken[walls, swept] = system.solver.solve(b, x, Tolerance(relative=1e-8)).iterations
+    assert taken[True, True] <= taken[False, False] + 4
+    assert taken[True, True] < 0.5 * taken[True, False]
+
+
+def test_cycle_with_stiff_nodes_is_symmetric():
+    system = LawSystem(held_bar())
+    system.hyper.assemble(
+        system.matrix, system.mass, zeros(system.node_count, wp.vec3d), mass_factor=80.0,
+        stiffness_factor=0.02,
+    )  # fmt: skip
+    system.walls.assemble(system.matrix, 0.02)
+    system.preconditioner.update(system.matrix)
+    r = [random_field(system, 1.0, k) for k in range(2)]
+    z = [zeros(system.node_count, wp.vec3d) for _ in range(2)]
+    for a, b in zip(r, z, strict=True):
+        system.preconditioner.apply(a, b)
+    one, two = ((r[k].numpy() * z[1 - k].numpy()).sum() for k in range(2))
+    size = np.sqrt(np.prod([(r[k].numpy() * z[k].numpy()).sum() for k in range(2)]))
+    assert abs(one - two) < 1e-5 * size
+    assert (r[0].numpy() * z[0].numpy()).sum() > 0.0
+
+
+def test_a_past_saves_iterations():
+    """A swinging bar whose first guesses have a past, against one whose have none."""
+    taken = []
+    for forgetful in (False, True):
+        system = LawSystem(replace(held_bar(), gravity=(0.0, -2.0, 0.0)))
+        if forgetful:
+            system._recent = None
+        state = system.initial_state()
+        for _ in range(30):
+            state, record = system.step(state)
+            assert record.solution.residual <= record.solution.target
+        late = system.newton_records[10:]
+        taken.append([sum(r.iterations for r in late), sum(r.solver_iterations for r in late)])
+    assert taken[0][0] <= 2.2 * len(late)
+    assert taken[0][1] < 0.7 * taken[1][1]
