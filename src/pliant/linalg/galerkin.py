@@ -22,7 +22,7 @@ import warp as wp
 
 from pliant.core.launch import Recorded, device, to_device, zeros
 from pliant.linalg.hierarchy import Interpolation, Level
-from pliant.linalg.smoother import Rows
+from pliant.linalg.level_rows import Rows
 
 RUNS_CPU, RUNS_CUDA = 16, 4096
 """Items a product is cut into; each needs its own cube of 12 kB."""

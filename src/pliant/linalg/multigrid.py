@@ -16,15 +16,8 @@ from pliant.fem.body import Body
 from pliant.linalg.blocks import BlockMatrix
 from pliant.linalg.galerkin import DeviceInterpolation, GalerkinProduct
 from pliant.linalg.hierarchy import Level, coarse_levels, from_zero
-from pliant.linalg.smoother import (
-    Rows,
-    cycle_kernels,
-    prepare_diagonal,
-    round_matrix,
-    run_count,
-    to_double,
-    to_single,
-)
+from pliant.linalg.level_rows import Rows, prepare_diagonal, round_matrix, run_count
+from pliant.linalg.smoother import cycle_kernels, to_double, to_single
 
 REFRESH_COST = 3.0
 """What a refresh costs, in iterations: the hierarchy is recomputed when ageing has cost as much."""
