@@ -1,5 +1,9 @@
 """What covers a block of the picture, against Warp's own ray queries and against a ball."""
 
+# Warp's kernel language reads annotations its own way.
+# pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
+# pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportAttributeAccessIssue=false
+
 import numpy as np
 import pytest
 import warp as wp

@@ -16,6 +16,7 @@ from pliant.core.errors import BadInput
 from pliant.geometry.field import SampledField, check_size
 from pliant.geometry.redistance import redistance
 from pliant.levelset.forward_advection import KERNEL, forward_advect
+from pliant.levelset.nearest_node import nearest_nodes
 from pliant.levelset.shepard import inverse_displacements
 
 METHODS = ("forward", "shepard", "semi_lagrangian")
@@ -140,9 +141,9 @@ def fill_holes(values: np.ndarray, holes: np.ndarray, *, spacing: float) -> np.n
         values[ready] = total[ready] / count[ready]
         known, gaps = known | ready, gaps & ~ready
     if outside.any():
-        way, nearest = ndimage.distance_transform_edt(~known, return_indices=True)  # pyright: ignore
-        far = np.maximum(values[tuple(nearest)], 0.0) + spacing * way
-        values[outside] = far[outside]
+        way, nearest = nearest_nodes(known)
+        start = np.maximum(values.reshape(-1)[nearest[outside]], 0.0)
+        values[outside] = start + spacing * way[outside]
     return values
 
 

@@ -22,6 +22,7 @@ from pliant.app.render.lighting import (
     floor_presence,
     ray_direction,
     surface_light,
+    tangents,
 )
 
 MOST_STEPS = 400
@@ -299,6 +300,7 @@ def scene_light(
     volume: Volume,
     view: View,
     stage: Stage,
+    place: wp.vec2f,
     direction: wp.vec3f,
     sky: wp.vec3f,
 ) -> wp.vec3f:
@@ -308,10 +310,7 @@ def scene_light(
     if to_floor > 0.0:
         limit = to_floor * 1.0001
     t = wp.float32(-1.0)
-    ahead = wp.dot(direction, view.forward)
-    block = block_of(
-        field.eye, wp.dot(direction, view.right) / ahead, wp.dot(direction, view.up) / ahead
-    )
+    block = block_of(field.eye, place[0], place[1])
     if block >= 0:
         part = field.eye_stretch[block]
         if part[1] > part[0]:
@@ -357,7 +356,8 @@ def ray_light(
     py: float,
 ) -> wp.vec3f:
     """Linear light through the point (px, py) of the picture; the slice over what is behind it."""
-    direction = ray_direction(view, px, py)
+    place = tangents(view, px, py)
+    direction = ray_direction(view, place)
     sky = background(1.0 - py / float(view.height))
     over = wp.vec4f(0.0, 0.0, 0.0, 0.0)
     if volume.cut == 1:
@@ -376,14 +376,14 @@ def ray_light(
             if inside:
                 phi = phi_in(field.phi, volume, g)
                 last = transfer.shape[0] - 1
-                place = (phi / volume.depth * 0.5 + 0.5) * float(last)
-                over = transfer[wp.clamp(int(wp.floor(place + 0.5)), 0, last)]
+                entry = (phi / volume.depth * 0.5 + 0.5) * float(last)
+                over = transfer[wp.clamp(int(wp.floor(entry + 0.5)), 0, last)]
                 if volume.cap == 1 and phi < 0.0:
                     c = vector_at(field.colour, volume, x)
                     over = wp.vec4f(c[0], c[1], c[2], 1.0)
     if over[3] >= 0.999:
         return wp.vec3f(over[0], over[1], over[2])
-    rest = scene_light(field, solids, volume, view, stage, direction, sky)
+    rest = scene_light(field, solids, volume, view, stage, place, direction, sky)
     return rest * (1.0 - over[3]) + wp.vec3f(over[0], over[1], over[2]) * over[3]
 
 

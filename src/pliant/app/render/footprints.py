@@ -44,7 +44,10 @@ Rows = wp.types.matrix(shape=(4, 3), dtype=wp.float32)
 
 @wp.struct
 class Projection:
-    """Axes of a family of rays, and the blocks of its plane: count, from `low`, of size `block`."""
+    """Axes of a family of rays, and the blocks of its plane: count, from `low`, of size `block`.
+
+    per: the blocks in a unit length, for each ray finds its block.
+    """
 
     origin: wp.vec3f
     right: wp.vec3f
@@ -53,6 +56,7 @@ class Projection:
     parallel: wp.int32
     low: wp.vec2f
     block: wp.vec2f
+    per: wp.vec2f
     count: wp.vec2i
 
 
@@ -79,8 +83,8 @@ def lamp_place(projection: Projection, x: wp.vec3f) -> wp.vec3f:
 @wp.func
 def block_of(projection: Projection, s: float, t: float) -> int:
     """The block that holds (s, t); -1 if none does."""
-    i = int(wp.floor((s - projection.low[0]) / projection.block[0]))
-    j = int(wp.floor((t - projection.low[1]) / projection.block[1]))
+    i = int(wp.floor((s - projection.low[0]) * projection.per[0]))
+    j = int(wp.floor((t - projection.low[1]) * projection.per[1]))
     if i < 0 or j < 0 or i >= projection.count[0] or j >= projection.count[1]:
         return -1
     return j * projection.count[0] + i
@@ -303,7 +307,7 @@ def _projection(axes: Any, low: np.ndarray, block: np.ndarray, count: Any, paral
     out: Any = Projection()
     out.origin, out.right, out.up, out.forward = axes
     out.parallel = parallel
-    out.low, out.block = (wp.vec2f(*map(float, v)) for v in (low, block))
+    out.low, out.block, out.per = (wp.vec2f(*map(float, v)) for v in (low, block, 1.0 / block))
     out.count = wp.vec2i(*count)
     return out
 

@@ -53,11 +53,18 @@ def background(height: wp.float32) -> wp.vec3f:
 
 
 @wp.func
-def ray_direction(view: View, px: float, py: float) -> wp.vec3f:
-    """Unit direction through the point (px, py) of the picture, in pixels from the top left."""
-    sx = (2.0 * px / float(view.width) - 1.0) * view.half_width
-    sy = (1.0 - 2.0 * py / float(view.height)) * view.half_height
-    return wp.normalize(view.forward + view.right * sx + view.up * sy)
+def tangents(view: View, px: float, py: float) -> wp.vec2f:
+    """To the right and up, at the point (px, py) of the picture, in pixels from the top left."""
+    return wp.vec2f(
+        (2.0 * px / float(view.width) - 1.0) * view.half_width,
+        (1.0 - 2.0 * py / float(view.height)) * view.half_height,
+    )
+
+
+@wp.func
+def ray_direction(view: View, at: wp.vec2f) -> wp.vec3f:
+    """Unit direction of the ray with these tangents."""
+    return wp.normalize(view.forward + view.right * at[0] + view.up * at[1])
 
 
 @wp.func

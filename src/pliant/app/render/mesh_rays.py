@@ -17,6 +17,7 @@ from pliant.app.render.lighting import (
     floor_presence,
     ray_direction,
     surface_light,
+    tangents,
 )
 
 CREASE = 0.77
@@ -86,10 +87,11 @@ def ray_light(
     py: float,
 ) -> wp.vec3f:
     """Linear light through the point (px, py) of the picture."""
-    direction = ray_direction(view, px, py)
+    place = tangents(view, px, py)
+    direction = ray_direction(view, place)
     sky = background(1.0 - py / float(view.height))
     ahead = wp.dot(direction, view.forward)
-    at = wp.vec3f(wp.dot(direction, view.right) / ahead, wp.dot(direction, view.up) / ahead, 1.0)
+    at = wp.vec3f(place[0], place[1], 1.0)
     block = block_of(eye.plane, at[0], at[1])
     to_floor = floor_distance(view, stage, direction)
     nearest = wp.float32(0.0)  # 1 / z: whatever is nearer than the floor has more
