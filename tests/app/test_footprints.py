@@ -170,3 +170,28 @@ def test_a_camera_inside_sees_walls_only(studio):
     picture = Studio(scene, [scene.body.nodes], width=80, height=60, camera=camera)
     image = picture.picture(scene.body.nodes).astype(int)
     assert image.max() < 200  # the sky is brighter
+
+
+@pytest.mark.parametrize("style", ["surface", "field", "slice"])
+def test_what_is_kept_of_the_empty_stage_is_what_would_be_drawn(studio, style):
+    """Blocks that a frame leaves alone hold floor and sky as the frame's own rays see them."""
+    scene = studio.scene
+    nodes = scene.body.nodes * [1.0, 0.8, 1.1]
+    drawing = Studio(scene, [nodes], width=320, height=240, style=style, samples=2)
+    kept = drawing.picture(nodes).astype(int)
+    empty = drawing.setting.empty
+    share_touched = []
+
+    def all_touched(touched, eye, samples, known=empty.unchanged):
+        found = known(touched, eye, samples)
+        share_touched.append(found.touched.mean())
+        found.touched[:] = True
+        return found
+
+    empty.unchanged = all_touched
+    whole = drawing.picture(nodes).astype(int)
+    assert 0.1 < share_touched[0] < 0.95
+    difference = np.abs(kept - whole).max(axis=2)
+    # beside a block, a pixel of the floor may have had one ray instead of four
+    assert difference.max() <= 12
+    assert (difference > 1).mean() < 1e-3

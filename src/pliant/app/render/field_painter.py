@@ -7,9 +7,10 @@ import numpy as np
 import warp as wp
 
 from pliant.app.render.colouring import Scale
+from pliant.app.render.empty_stage import find_sliced
 from pliant.app.render.field_rays import Field, Volume, draw_field, nodal_slopes
 from pliant.app.render.footprints import ball_stretches, camera_projection, lamp_projection
-from pliant.app.render.pixels import antialiased
+from pliant.app.render.pixels import Unchanged, antialiased
 from pliant.app.render.stage import Setting
 from pliant.app.render.transfer import TransferFunction, distance_colours
 from pliant.core.errors import BadInput
@@ -99,7 +100,24 @@ class FieldPainter:
         def cast(pixels: wp.array, count: int, out: wp.array) -> None:
             launch(draw_field, len(pixels), [pixels, count, *arrays, out], grain=2000)
 
-        return antialiased(cast, int(setting.view.width), int(setting.view.height), samples)
+        kept = None if setting.solids else self._kept(field, volume, samples)
+        return antialiased(cast, int(setting.view.width), int(setting.view.height), samples, kept)
+
+    def _kept(self, field: Any, volume: Any, samples: int) -> Unchanged:
+        empty = self._setting.empty
+        covered, shading = (
+            share(np.diff(s.numpy(), axis=1)[:, 0] > 0.0, wp.bool)
+            for s in (field.eye_stretch, field.lamp_stretch)
+        )
+        touched = empty.touched(field.eye, covered, field.lamp, shading, float(volume.spacing))
+        if self._cut is not None:
+            size = wp.vec3f(*(volume.spacing * (n - 1) for n in volume.shape))
+            inputs = [
+                self._setting.view, field.eye, volume.cut_normal, volume.cut_offset,
+                volume.corner, size, touched,
+            ]  # fmt: skip
+            launch(find_sliced, len(touched), inputs, grain=1000)
+        return empty.unchanged(touched, field.eye, samples)
 
     def _rays(self, phi: np.ndarray, grid: Any, shade: np.ndarray) -> Any:
         field: Any = Field()

@@ -32,7 +32,7 @@ LEAST_STEP = 0.15
 """Cells that a ray advances at least: features thinner than this along it may be missed."""
 
 
-CLOSE = 1.0e-3
+CLOSE = 4.0e-3
 """Cells from the surface at which a ray has arrived."""
 
 BOLDEST = 1.6

@@ -9,7 +9,7 @@ from pliant.app.render.footprints import camera_projection, lamp_projection, tri
 from pliant.app.render.mesh_rays import Family, corner_normals, draw
 from pliant.app.render.pixels import antialiased, linear
 from pliant.app.render.stage import Setting
-from pliant.core.launch import launch, to_device, zeros
+from pliant.core.launch import launch, share, to_device, zeros
 
 SOLID = (0.52, 0.50, 0.47)
 """Linear light of obstacles."""
@@ -80,7 +80,16 @@ def paint_mesh(
     def cast(pixels: wp.array, count: int, out: wp.array) -> None:
         launch(draw, len(pixels), [pixels, count, *inputs, out], grain=2000)
 
-    return antialiased(cast, int(setting.view.width), int(setting.view.height), samples)
+    touched = setting.empty.touched(
+        eye.plane, _held(eye), lamp.plane, _held(lamp), float(setting.stage.lift)
+    )
+    kept = setting.empty.unchanged(touched, eye.plane, samples)
+    return antialiased(cast, int(setting.view.width), int(setting.view.height), samples, kept)
+
+
+def _held(family: Any) -> wp.array:
+    """Blocks with triangles."""
+    return share(np.diff(family.start.numpy()) > 0, wp.bool)
 
 
 def _family(projection: Any, points: wp.array, facets: wp.array) -> Any:

@@ -6,6 +6,7 @@
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 import numpy as np
@@ -27,13 +28,14 @@ TABLE = 1 << 13
 @wp.kernel
 def _find_uneven(
     first: wp.int32,
+    pixels: wp.array(dtype=wp.int32),
     light: wp.array(dtype=wp.vec3f),
     width: wp.int32,
     height: wp.int32,
     threshold: wp.float32,
-    out: wp.array(dtype=wp.uint8),
+    out: wp.array(dtype=wp.bool),
 ):
-    pixel = first + wp.tid()
+    pixel = pixels[first + wp.tid()]
     column = pixel % width
     row = pixel // width
     own = light[pixel]
@@ -46,23 +48,21 @@ def _find_uneven(
         most = wp.max(most, wp.max(wp.abs(light[pixel - width] - own)))
     if row < height - 1:
         most = wp.max(most, wp.max(wp.abs(light[pixel + width] - own)))
-    if most > threshold:
-        out[pixel] = wp.uint8(1)
-    else:
-        out[pixel] = wp.uint8(0)
+    out[pixel] = most > threshold
 
 
 @wp.kernel
 def _encode(
     first: wp.int32,
+    pixels: wp.array(dtype=wp.int32),
     light: wp.array(dtype=wp.vec3f),
     table: wp.array(dtype=wp.uint8),
     out: wp.array(dtype=wp.vec3ub),
 ):
-    item = first + wp.tid()
+    pixel = pixels[first + wp.tid()]
     last = float(table.shape[0] - 1)
-    c = light[item]
-    out[item] = wp.vec3ub(
+    c = light[pixel]
+    out[pixel] = wp.vec3ub(
         table[int(wp.clamp(c[0], 0.0, 1.0) * last + 0.5)],
         table[int(wp.clamp(c[1], 0.0, 1.0) * last + 0.5)],
         table[int(wp.clamp(c[2], 0.0, 1.0) * last + 0.5)],
@@ -82,24 +82,53 @@ def linear(srgb: np.ndarray) -> np.ndarray:
     return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
 
 
-def antialiased(
-    cast: Callable[[wp.array, int, wp.array], None], width: int, height: int, samples: int
-) -> np.ndarray:
-    """A picture (height, width, 3) uint8 of one ray a pixel, and samples^2 at edges.
+@dataclass(frozen=True)
+class Unchanged:
+    """A picture that others keep in part.
 
-    cast(pixels, samples, light) sets light[p] to the mean linear light of each p in pixels.
+    light: linear, one ray a pixel; picture: (height, width, 3) uint8; touched: (pixels,) where the
+    others differ.
     """
+
+    light: np.ndarray
+    picture: np.ndarray
+    touched: np.ndarray
+
+
+Cast = Callable[[wp.array, int, wp.array], None]
+"""cast(pixels, samples, light) sets light[p] to the mean linear light of each p in pixels."""
+
+
+def drawn_once(cast: Cast, width: int, height: int) -> np.ndarray:
+    """Linear light (pixels, 3) float32 of one ray a pixel."""
+    light = zeros(width * height, wp.vec3f)
+    cast(share(_all_combed(width * height, width), wp.int32), 1, light)
+    return light.numpy()
+
+
+def antialiased(
+    cast: Cast, width: int, height: int, samples: int, unchanged: Unchanged | None = None
+) -> np.ndarray:
+    """A picture (height, width, 3) uint8 of one ray a pixel, and samples^2 at edges."""
     count = width * height
-    light = zeros(count, wp.vec3f)
-    cast(share(_all_combed(count, width), wp.int32), 1, light)
+    chosen = _all_combed(count, width)
+    if unchanged is None:
+        light, out = zeros(count, wp.vec3f), zeros(count, wp.vec3ub)
+    else:
+        light = to_device(unchanged.light, wp.vec3f)
+        out = to_device(unchanged.picture.reshape(-1, 3), wp.vec3ub)
+        chosen = chosen[unchanged.touched[chosen]]
+    pixels = share(chosen, wp.int32)
+    if len(pixels):
+        cast(pixels, 1, light)
     if samples > 1:
-        flags = zeros(count, wp.uint8)
-        launch(_find_uneven, count, [light, width, height, UNEVEN, flags], grain=GRAIN)
-        edges = np.flatnonzero(flags.numpy().view(bool)).astype(np.int32)
+        flags = zeros(count, wp.bool)
+        inputs = [pixels, light, width, height, UNEVEN, flags]
+        launch(_find_uneven, len(pixels), inputs, grain=GRAIN)
+        edges = np.flatnonzero(flags.numpy()).astype(np.int32)
         if len(edges):
             cast(to_device(_combed(edges, width), wp.int32), samples, light)
-    out = zeros(count, wp.vec3ub)
-    launch(_encode, count, [light, share(_table(), wp.uint8), out], grain=GRAIN)
+    launch(_encode, len(pixels), [pixels, light, share(_table(), wp.uint8), out], grain=GRAIN)
     return out.numpy().reshape(height, width, 3).copy()
 
 

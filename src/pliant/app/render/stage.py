@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from pliant.app.render.camera import Camera, placed, unit
+from pliant.app.render.empty_stage import EmptyStage
 from pliant.app.render.lighting import Stage
 from pliant.dynamics.obstacles import Obstacle, Plane
 from pliant.dynamics.scene import Scene
@@ -16,12 +17,16 @@ from pliant.fem.triangulate import sampled_surface
 
 @dataclass(frozen=True)
 class Setting:
-    """camera; view and stage: what the kernels read; solids: (points, facets) of obstacles."""
+    """camera; view and stage: what the kernels read; solids: (points, facets) of obstacles.
+
+    empty: the picture without body and obstacles.
+    """
 
     camera: Camera
     view: Any
     stage: Any
     solids: list[tuple[np.ndarray, np.ndarray]]
+    empty: EmptyStage
 
 
 def make_setting(
@@ -68,7 +73,8 @@ def make_setting(
     stage.middle = wp.vec3f(*map(float, middle - (middle @ normal - offset) * normal))
     stage.offset, stage.tile, stage.fade = float(offset), _round_length(0.16 * size), 2.6 * size
     stage.reach, stage.lift = 4.0 * size, 0.3 * spacing
-    return Setting(camera, camera.view(width, height), stage, meshes)
+    view = camera.view(width, height)
+    return Setting(camera, view, stage, meshes, EmptyStage(view, stage))
 
 
 def _round_length(x: float) -> float:
