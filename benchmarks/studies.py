@@ -307,6 +307,7 @@ def coverage(count: int = 50) -> list[Line]:
 @study("iteration")
 def iteration() -> list[Line]:
     """A Gauss-Newton iteration with four unknowns against a forward run."""
+    from pliant.inverse.fitter import JACOBIAN_TOLERANCE
     from pliant.inverse.losses import Loss
     from pliant.inverse.problem import Problem
     from pliant.inverse.sensitivity import run
@@ -316,7 +317,7 @@ def iteration() -> list[Line]:
     seen = filmed(scene, 10, 0.5)
     start = START | {"mass_damping": 0.1, "stiffness_damping": 0.01}
     members = tuple(make_unknown(n, v, scene) for n, v in start.items())
-    problem = Problem(scene, seen, UnknownSet(members), tangent_tolerance=1e-5)
+    problem = Problem(scene, seen, UnknownSet(members), jacobian_tolerance=JACOBIAN_TOLERANCE)
     q, loss = problem.unknowns.start(), Loss(0.04)
     problem.evaluate(q, loss, horizon=2)
     ratios = []

@@ -1,7 +1,7 @@
 """The innermost loops of the package, written for the vector registers of a CPU.
 
-A row of 3x3 blocks times a vector, in single and in double precision, or times eight of them; R H
-R^T of a cell's blocks; and the mirror image of a row.
+A row of 3x3 blocks times a vector, in single and in double precision, or times several; R H R^T of
+a cell's blocks, and their products with a cell's vectors; and the mirror image of a row.
 Warp's own 3x3 products compile to scalar instructions: a third to a half of the speed here. Blocks
 are row by row, nine numbers without a gap, so eight (or twice four) of them fill a register and one
 is left over; the sum over the lanes is taken once, at the end of the row. On CUDA, where the
@@ -12,12 +12,10 @@ threads are the lanes, the same functions are plain loops.
 # pyright: reportInvalidTypeForm=false, reportArgumentType=false, reportIndexIssue=false
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportReturnType=false
 
+from functools import cache
 from typing import Any
 
 import warp as wp
-
-Eight: Any = wp.types.matrix((3, 8), wp.float32)
-EightSums: Any = wp.types.matrix((3, 8), wp.float64)
 
 _ROW_PLAIN = """
 #ifdef __CUDACC__
@@ -66,44 +64,37 @@ _ROW_DOUBLE = (
 """
 )
 
-_ROW_EIGHT = """
+_ROW_WIDE = """
 #ifdef __CUDACC__
-    wp::mat_t<3, 8, wp::float64> out;
-    for (wp::int32 k = begin; k < begin + count; ++k)
+    wp::mat_t<3, WIDTH, wp::SCALAR> out;
+    for (wp::int32 k = 0; k < count; ++k)
         for (int p = 0; p < 3; ++p)
             for (int q = 0; q < 3; ++q)
-                for (int l = 0; l < 8; ++l)
-                    out.data[p][l] += values.data[k].data[p][q]
-                        * wp::float64(x.data[columns.data[k]].data[q][l]);
+                for (int l = 0; l < WIDTH; ++l)
+                    out.data[p][l] += values.data[at + step * k].data[p][q]
+                        * wp::SCALAR(x.data[columns.data[begin + step * k]].data[q][l]);
     return out;
 #else
 #pragma clang fp contract(fast)
-    typedef float four __attribute__((vector_size(16), aligned(4)));
-    typedef double lanes __attribute__((vector_size(32), aligned(8)));
-    const lanes zero = {0, 0, 0, 0};
-    lanes s0 = zero, s1 = zero, s2 = zero, t0 = zero, t1 = zero, t2 = zero;
-    for (wp::int32 k = begin; k < begin + count; ++k) {
-        const double *a = (const double *)(values.data + k);
-        const float *v = (const float *)(x.data + columns.data[k]);
-        for (int q = 0; q < 3; ++q, v += 8) {
-            const lanes w = __builtin_convertvector(*(const four *)v, lanes);
-            const lanes z = __builtin_convertvector(*(const four *)(v + 4), lanes);
-            s0 += a[q] * w;
-            t0 += a[q] * z;
-            s1 += a[3 + q] * w;
-            t1 += a[3 + q] * z;
-            s2 += a[6 + q] * w;
-            t2 += a[6 + q] * z;
+    typedef wp::SCALAR lanes __attribute__((vector_size(WIDTH * sizeof(wp::SCALAR)), aligned(4)));
+    typedef wp::VECTOR given __attribute__((vector_size(WIDTH * sizeof(wp::VECTOR)), aligned(4)));
+    const wp::SCALAR *a = (const wp::SCALAR *)(values.data + at);
+    const wp::int32 *c = columns.data + begin;
+    lanes s[9] = {};  // a chain of sums each: one of three products would wait for its own result
+    for (wp::int32 n = count; n > 0; --n, c += step, a += 9 * step) {
+        const given *v = (const given *)(x.data + *c);
+        const lanes v0 = __builtin_convertvector(v[0], lanes);
+        const lanes v1 = __builtin_convertvector(v[1], lanes);
+        const lanes v2 = __builtin_convertvector(v[2], lanes);
+        for (int p = 0; p < 9; p += 3) {
+            s[p] += a[p] * v0;
+            s[p + CHAIN] += a[p + 1] * v1;
+            s[p + 2 * CHAIN] += a[p + 2] * v2;
         }
     }
-    wp::mat_t<3, 8, wp::float64> out;
-    double *o = (double *)&out;
-    *(lanes *)o = s0;
-    *(lanes *)(o + 4) = t0;
-    *(lanes *)(o + 8) = s1;
-    *(lanes *)(o + 12) = t1;
-    *(lanes *)(o + 16) = s2;
-    *(lanes *)(o + 20) = t2;
+    wp::mat_t<3, WIDTH, wp::SCALAR> out;
+    lanes *o = (lanes *)&out;
+    for (int p = 0; p < 3; ++p) o[p] = s[3 * p] + s[3 * p + 1] + s[3 * p + 2];
     return out;
 #endif
 """
@@ -171,6 +162,37 @@ _ROTATED = """
 #endif
 """
 
+_OUTER = """
+#ifdef __CUDACC__
+    wp::mat_t<9, 3, wp::float64> out;
+    for (wp::int32 b = 0; b < k; ++b)
+        for (int q = 0; q < 9; ++q) {
+            const wp::int32 e = 9 * (pair + b) + q;
+            const wp::float64 g = signs.data[e] * table.data[row + places.data[e]];
+            for (int p = 0; p < 3; ++p) out.data[q][p] += g * local.data[at + b][p];
+        }
+    return out;
+#else
+#pragma clang fp contract(fast)
+    typedef double lanes __attribute__((vector_size(32), aligned(8)));
+    const double *integrals = table.data + row;
+    lanes s[9] = {};
+    for (wp::int32 b = 0; b < k; ++b) {
+        const wp::uint8 *place = places.data + 9 * (pair + b);
+        const double *sign = signs.data + 9 * (pair + b);
+        const double *v = (const double *)(local.data + at + b);
+        const lanes w = {v[0], v[1], v[2], 0};
+        for (int q = 0; q < 9; ++q) s[q] += (sign[q] * integrals[place[q]]) * w;
+    }
+    wp::mat_t<9, 3, wp::float64> out;
+    for (int q = 0; q < 9; ++q)
+        for (int p = 0; p < 3; ++p) out.data[q][p] = s[q][p];
+    return out;
+#endif
+"""
+
+NineByThree: Any = wp.types.matrix((9, 3), wp.float64)
+
 
 @wp.func_native(_ROW_SINGLE)
 def row_sum_single(
@@ -200,16 +222,31 @@ def row_sum_double(
     ...
 
 
-@wp.func_native(_ROW_EIGHT)
-def row_sum_eight(
-    values: wp.array(dtype=wp.mat33d),
-    columns: wp.array(dtype=wp.int32),
-    begin: wp.int32,
-    count: wp.int32,
-    x: wp.array(dtype=Eight),
-) -> EightSums:
-    """Sum of values[k] x[columns[k]] over begin <= k < begin + count, for eight vectors at once."""
-    ...
+@cache
+def row_sum_wide(width: int, matrix: Any = wp.float32, vector: Any = wp.float32) -> Any:
+    """`row_sum_single` for `width` vectors at once, 3 x width matrices of type `vector`.
+
+    The sum has the matrix' type. Where the vectors leave room in the sixteen registers, the nine
+    products of a block are summed apart.
+    """
+    block = wp.types.matrix((3, 3), matrix)
+    given, total = (wp.types.matrix((3, width), s) for s in (vector, matrix))
+    fits = width * wp.types.type_size_in_bytes(matrix) <= 32
+    text = _ROW_WIDE.replace("WIDTH", str(width)).replace("CHAIN", "1" if fits else "0")
+    text = text.replace("SCALAR", matrix.__name__).replace("VECTOR", vector.__name__)
+
+    @wp.func_native(text)
+    def row_sum(
+        values: wp.array(dtype=block),
+        at: wp.int32,
+        columns: wp.array(dtype=wp.int32),
+        begin: wp.int32,
+        count: wp.int32,
+        step: wp.int32,
+        x: wp.array(dtype=given),
+    ) -> total: ...
+
+    return row_sum
 
 
 @wp.func_native(_MIRROR)
@@ -246,4 +283,19 @@ def add_rotated(
 
     G_q = signs[9 (pair + b) + q] table[row + places[9 (pair + b) + q]], both tables seen as flat.
     """
+    ...
+
+
+@wp.func_native(_OUTER)
+def outer_sum(
+    table: wp.array2d(dtype=wp.float64),
+    row: wp.int32,
+    places: wp.array(dtype=wp.uint8),
+    signs: wp.array(dtype=wp.float64),
+    pair: wp.int32,
+    k: wp.int32,
+    local: wp.array2d(dtype=wp.vec3d),
+    at: wp.int32,
+) -> NineByThree:
+    """Sum over b < k of G_q (x) local[at + b], G as in `add_rotated`, the arrays seen as flat."""
     ...

@@ -18,6 +18,8 @@ piece's number. Nothing here touches results, so they do not depend on who did w
 import ctypes
 import os
 from collections.abc import Sequence
+from copy import copy
+from functools import cache
 from threading import Lock, Thread
 from typing import Any
 
@@ -195,6 +197,15 @@ class Call:
         self._bounds = form.bounds(count)
         self._references = ctypes.byref(self._bounds), ctypes.byref(self._arguments)
 
+    def piece(self, first: int, count: int) -> "Call":
+        """The same launch over `count` items from `first` on."""
+        other = copy(self)
+        other._arguments = self._form.layout.from_buffer_copy(self._arguments)
+        other.set(0, first)
+        other._bounds = self._form.bounds(count)
+        other._references = ctypes.byref(other._bounds), ctypes.byref(other._arguments)
+        return other
+
     @property
     def words(self) -> tuple[int, int, int]:
         """Addresses of entry point, bounds and arguments."""
@@ -255,6 +266,8 @@ class Crew:
             _Helper(self._mailboxes[k * WORDS : (k + 1) * WORDS]) for k in range(size - 1)
         ]
         self._turn = Lock()
+        self._row = np.zeros(1 + 3 * size, np.uint64)
+        self._row_call = self.call(self._row, 1)
 
     def call(self, table: np.ndarray, count: int) -> Call:
         """The launch that works through `count` rows of a table (see `rows`)."""
@@ -269,6 +282,16 @@ class Crew:
             call.run()
 
 
+    def run_pieces(self, pieces: Sequence[Call]) -> None:
+        """Run the pieces of one launch at the same time."""
+        words = rows([pieces])
+        with self._turn:
+            self._row[: len(words)] = words
+            for helper in self._helpers:
+                helper.rouse()
+            self._row_call.run()
+
+
 def rows(pieces: Sequence[Sequence[Call]]) -> np.ndarray:
     """The table of a list of launches, each cut into pieces that run at the same time."""
     words: list[int] = []
@@ -279,6 +302,7 @@ def rows(pieces: Sequence[Sequence[Call]]) -> np.ndarray:
     return np.array(words, np.uint64)
 
 
+@cache
 def _yield_address() -> int:
     """Where the C library's sched_yield is; 0 where there is none."""
     function = getattr(ctypes.CDLL(None), "sched_yield", None) if os.name == "posix" else None

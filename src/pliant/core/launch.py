@@ -79,12 +79,8 @@ class Recorded:
                 wp.launch(kernel, dim=count, inputs=arguments, device=_device, record_cmd=True)
             ]
             return
-        parts = max(1, min(thread_count(), count // max(grain, 1)))
-        cuts = [count * p // parts for p in range(parts + 1)]
-        self.parts = [
-            Call(kernel, b - a, [a, *inputs]) for a, b in zip(cuts, cuts[1:], strict=False)
-        ]
-        if parts > 1:
+        self.parts = _pieces(kernel, count, inputs, grain)
+        if len(self.parts) > 1:
             self._crew = crew(thread_count())
             self._call = self._crew.call(rows([self.parts]), 1)
 
@@ -130,10 +126,22 @@ def launch(kernel: Any, count: int, inputs: Sequence[Any], *, grain: int = DEFAU
     """Run `kernel` over `count` items with `inputs` (without `first`)."""
     if count == 0:
         return
-    if _device == "cpu":
-        Recorded(kernel, count, inputs, grain=grain).run()
-    else:
+    if _device != "cpu":
         wp.launch(kernel, dim=count, inputs=[0, *inputs], device=_device)
+        return
+    pieces = _pieces(kernel, count, inputs, grain)
+    if len(pieces) > 1:
+        crew(thread_count()).run_pieces(pieces)
+    else:
+        pieces[0].run()
+
+
+def _pieces(kernel: Any, count: int, inputs: Sequence[Any], grain: int) -> list[Call]:
+    """A launch on the CPU, cut for the threads there are."""
+    parts = max(1, min(thread_count(), count // max(grain, 1)))
+    cuts = [count * p // parts for p in range(parts + 1)]
+    whole = Call(kernel, cuts[1], [0, *inputs])
+    return [whole, *(whole.piece(a, b - a) for a, b in zip(cuts[1:], cuts[2:], strict=False))]
 
 
 def to_device(array: np.ndarray, dtype: Any) -> wp.array:

@@ -231,6 +231,19 @@ def _point_forces(
 
 
 @wp.kernel
+def _point_products(
+    first: wp.int32,
+    p: PointData,
+    block: wp.array(dtype=wp.mat33d),
+    x: wp.array(dtype=wp.vec3d),
+    factor: wp.float64,
+    out: wp.array(dtype=wp.vec3d),
+):
+    i = first + wp.tid()
+    out[i] = factor * (block[i] * carried(p, i, x))
+
+
+@wp.kernel
 def _gather_points(
     first: wp.int32,
     start: wp.array(dtype=wp.int32),
@@ -375,6 +388,11 @@ class Contact:
             self.node_count,
             [self.points, g.start, g.point, g.weight, self.block, matrix.rows],
         )
+
+    def add_product(self, x: wp.array, out: wp.array, *, factor: float) -> None:
+        """out += factor * C x, C what `add_to_matrix` adds."""
+        launch(_point_products, self.count, [self.points, self.block, x, factor, self._force])
+        self.gather(self._force, out)
 
 
 def _obstacle_data(obstacle: Plane | Obstacle, body: Body) -> ObstacleData:

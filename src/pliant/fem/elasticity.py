@@ -29,11 +29,9 @@ from pliant.fem.cell_data import (
     cell_data,
     deformation_gradient,
     frame,
-    frame_adjoint,
-    frame_derivative,
     products,
 )
-from pliant.fem.cells import mean_gradient
+from pliant.fem.force_derivatives import add_force_adjoint, add_force_tangents
 from pliant.fem.ghost_operator import GhostOperator
 
 
@@ -77,89 +75,6 @@ def _cell_forces(
             G = products(d, d.row[c], a, b)
             g += _lame_product(G, _local(d, c, b, R, w, s), d.lam[c], d.mu[c])
         out[c, a] = R * g
-
-
-@wp.kernel
-def _cell_forces_tangent(
-    first: wp.int32,
-    d: CellData,
-    w: wp.array(dtype=wp.vec3d),
-    s: wp.float64,
-    d_w: wp.array(dtype=wp.vec3d),
-    turned: wp.array(dtype=wp.vec3d),
-    d_turned: wp.array(dtype=wp.vec3d),
-    d_lam: wp.array(dtype=wp.float64),
-    d_mu: wp.array(dtype=wp.float64),
-    corotated: wp.int32,
-    out: wp.array2d(dtype=wp.vec3d),
-):
-    """Change of the force by changes of w, of the rotations' displacement and of the moduli."""
-    c = first + wp.tid()
-    R = d.rotations[c]
-    dR = wp.mat33d()
-    if corotated == 1:
-        F = deformation_gradient(d, c, turned)
-        dF = deformation_gradient(d, c, d_turned) - wp.identity(n=3, dtype=wp.float64)
-        dR = frame_derivative(d, R, F, dF)
-    for a in range(d.k):
-        g = wp.vec3d()
-        dg = wp.vec3d()
-        for b in range(d.k):
-            G = products(d, d.row[c], a, b)
-            X = d.positions[d.cells[c, b]] - d.positions[d.cells[c, 0]]
-            q = w[d.cells[c, b]] + s * X
-            y = q * R - s * X
-            g += _lame_product(G, y, d.lam[c], d.mu[c])
-            dg += _lame_product(G, y, d_lam[c], d_mu[c])
-            dg += _lame_product(G, q * dR + d_w[d.cells[c, b]] * R, d.lam[c], d.mu[c])
-        out[c, a] = dR * g + R * dg
-
-
-@wp.kernel
-def _cell_forces_adjoint(
-    first: wp.int32,
-    d: CellData,
-    w: wp.array(dtype=wp.vec3d),
-    s: wp.float64,
-    turned: wp.array(dtype=wp.vec3d),
-    f_bar: wp.array(dtype=wp.vec3d),
-    corotated: wp.int32,
-    lam_bar: wp.array(dtype=wp.float64),
-    mu_bar: wp.array(dtype=wp.float64),
-    turned_bar: wp.array2d(dtype=wp.vec3d),
-    w_bar: wp.array2d(dtype=wp.vec3d),
-):
-    """Transpose of `_cell_forces_tangent`; adds to lam_bar and mu_bar."""
-    c = first + wp.tid()
-    R = d.rotations[c]
-    R_bar = wp.mat33d()
-    lam_sum = wp.float64(0.0)
-    mu_sum = wp.float64(0.0)
-    for b in range(d.k):
-        X = d.positions[d.cells[c, b]] - d.positions[d.cells[c, 0]]
-        q = w[d.cells[c, b]] + s * X
-        y = q * R - s * X
-        g = wp.vec3d()  # g_b, by symmetry of K the same pair of nodes serves z_b
-        z = wp.vec3d()
-        for a in range(d.k):
-            G = products(d, d.row[c], b, a)
-            Xa = d.positions[d.cells[c, a]] - d.positions[d.cells[c, 0]]
-            ya = (w[d.cells[c, a]] + s * Xa) * R - s * Xa
-            ga = f_bar[d.cells[c, a]] * R
-            g += _lame_product(G, ya, d.lam[c], d.mu[c])
-            z += _lame_product(G, ga, d.lam[c], d.mu[c])
-            lam_sum += wp.dot(y, G * ga)
-            mu_sum += wp.dot(y, ga * G + wp.trace(G) * ga)
-        R_bar += wp.outer(f_bar[d.cells[c, b]], g) + wp.outer(q, z)
-        w_bar[c, b] = R * z
-    lam_bar[c] = lam_bar[c] + lam_sum
-    mu_bar[c] = mu_bar[c] + mu_sum
-    if corotated == 1:
-        F = deformation_gradient(d, c, turned)
-        F_bar = frame_adjoint(d, R, F, R_bar)
-        for a in range(d.k):
-            g_a = mean_gradient(d.kind, d.table, d.row[c], a, d.centre_gradient)
-            turned_bar[c, a] = F_bar * g_a
 
 
 @wp.func
@@ -267,7 +182,7 @@ class Elasticity:
             rows,
             [data, to_device(example, wp.int32), self._gradient_integrals],
         )
-        self._per_cell: dict[int, wp.array] = {}
+        self._per_cell: wp.array | None = None
         self._product = zeros(self.node_count, wp.vec3d)
         self._ghost = None if body.ghost is None else GhostOperator(body.ghost, data)
 
@@ -325,45 +240,40 @@ class Elasticity:
                 grain=HEAVY,
             )
 
-    def add_force_tangent(
-        self, w, s, d_w, turned, d_turned, d_lam, d_mu, out: wp.array, *, factor: float = 1.0
+    def add_force_tangents(
+        self, w: wp.array, s: float, turned: wp.array, d_turned: wp.array, d_lam: wp.array,
+        d_mu: wp.array, out: wp.array, *, factor: float = 1.0,
     ) -> None:
-        """out += factor * df for changes of w, of the rotations' displacement and of the moduli."""
-        cells = self._scratch()
-        launch(
-            _cell_forces_tangent,
-            self.cell_count,
-            [self.data, w, s, d_w, turned, d_turned, d_lam, d_mu, int(self.corotated), cells],
-            grain=HEAVY,
-        )
-        launch(_gather, self.node_count, [self.data, cells, factor, out])
-        if self._ghost is not None:
-            self._ghost.add_force(d_w, out, factor=factor)
-            self._ghost.add_force_by_moduli(w, d_lam, d_mu, out, factor=factor)
+        """out += factor * df for changes of the rotations' displacement and of the moduli.
+
+        d_turned, out: (nodes, directions); d_lam, d_mu: (cells, directions). A change of w is not
+        among them, for f is linear in it: add_force(d_w, 0).
+        """
+        at = turned if self.corotated else None
+        add_force_tangents(self.data, w, s, at, d_turned, d_lam, d_mu, out, factor)
+        for j in range(out.shape[1] if self._ghost is not None else 0):
+            self._ghost.add_force_by_moduli(
+                w, d_lam[:, j], d_mu[:, j], out[:, j], factor=factor
+            )
 
     def add_force_adjoint(
-        self, w, s, turned, f_bar, lam_bar, mu_bar, turned_bar: wp.array, w_bar: wp.array
+        self, w: wp.array, s: float, turned: wp.array, f_bar: wp.array, lam_bar: wp.array,
+        mu_bar: wp.array, turned_bar: wp.array,
     ) -> None:
-        """Transpose of `add_force_tangent`: adds to lam_bar, mu_bar, turned_bar and w_bar."""
-        cells, second = self._scratch(), self._scratch(1)
-        launch(
-            _cell_forces_adjoint,
-            self.cell_count,
-            [self.data, w, s, turned, f_bar, int(self.corotated), lam_bar, mu_bar, cells, second],
-            grain=HEAVY,
-        )
-        launch(_gather, self.node_count, [self.data, second, 1.0, w_bar])
+        """Transpose of `add_force_tangents`: adds to lam_bar, mu_bar and turned_bar."""
+        cells = self._scratch()
+        at = turned if self.corotated else None
+        add_force_adjoint(self.data, w, s, at, f_bar, lam_bar, mu_bar, cells)
         if self.corotated:
             launch(_gather, self.node_count, [self.data, cells, 1.0, turned_bar])
         if self._ghost is not None:
-            self._ghost.add_force(f_bar, w_bar)
             self._ghost.add_moduli_adjoint(w, f_bar, lam_bar, mu_bar)
 
     def release(self) -> None:
         """Give back the scratch memory of `add_force` and its derivatives; they take it anew."""
-        self._per_cell.clear()
+        self._per_cell = None
 
-    def _scratch(self, number: int = 0) -> wp.array:
-        if number not in self._per_cell:
-            self._per_cell[number] = zeros((self.cell_count, int(self.data.k)), wp.vec3d)
-        return self._per_cell[number]
+    def _scratch(self) -> wp.array:
+        if self._per_cell is None:
+            self._per_cell = zeros((self.cell_count, int(self.data.k)), wp.vec3d)
+        return self._per_cell

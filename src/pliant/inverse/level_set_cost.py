@@ -21,7 +21,7 @@ from pliant.dynamics.trajectory import Trajectory
 from pliant.fem.moving_field import MovingField
 from pliant.geometry.field import SampledField
 from pliant.inverse.losses import Loss
-from pliant.inverse.measures import LinearMisfit, Measure, Pair
+from pliant.inverse.measures import LinearMisfit, Measure, Pair, beside
 from pliant.levelset.advection import Grid, following_grid
 from pliant.levelset.forward_advection import ForwardAdvection, forward_advect
 from pliant.levelset.forward_advection_adjoint import adjoint, tangent
@@ -116,8 +116,9 @@ class LevelSetMeasure(Measure):
         r, slope = self._compared(frame, found)
         h = self._moving.spacing
 
-        def along(change: Pair) -> np.ndarray:
-            return slope * tangent(found, self._moving.displacements(change[0]) / h).reshape(-1)
+        def along(changes: Sequence[Pair]) -> np.ndarray:
+            moved = [self._moving.displacements(du) / h for du, _ in changes]
+            return beside([slope * tangent(found, m).reshape(-1) for m in moved], len(r))
 
         def pull(weight: np.ndarray) -> Pair:
             places, _ = adjoint(found, (weight * slope).reshape(found.values.shape))

@@ -88,7 +88,7 @@ class Linearised:
             for m in self._moments:
                 if m.last == step:
                     mixed = m.mix(before, now) if m.share and before is not None else now
-                    out[m.frame] = self._linear[m.frame].along(mixed)
+                    out[m.frame] = self._linear[m.frame].along([mixed])[:, 0]
             before = now
 
         run_tangent(p.system, self._states, direction, on_frame, tolerance=self._tolerance)

@@ -4,7 +4,7 @@ A measure knows the times of its frames and reduces a state to residuals that ar
 new kind of observation is a new measure.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from pliant.inverse.costs import (
 )
 from pliant.inverse.losses import Loss
 from pliant.inverse.pullback import pull_back_residuals
+from pliant.inverse.surface_slopes import SurfaceSlopes
 from pliant.observe.curved_surface import seen_surface
 from pliant.observe.observations import Observations
 from pliant.observe.raycast import SurfaceQueries
@@ -46,18 +47,23 @@ class FrameMisfit:
 class LinearMisfit:
     """The residuals of a frame, linear in the state: dr = along(du, dv), and its transpose.
 
-    r: (m,) [m]; usable: (m,); along: a Pair to (m,); pull: (m,) to a Pair, so that
-    pull(w) . change = w . along(change).
+    r: (m,) [m]; usable: (m,); along: p Pairs to (m, p); pull: (m,) to a Pair, so that
+    pull(w) . change = w . along([change]).
     """
 
     r: np.ndarray
     usable: np.ndarray
-    along: Callable[[Pair], np.ndarray]
+    along: Callable[[Sequence[Pair]], np.ndarray]
     pull: Callable[[np.ndarray], Pair]
 
     def weight(self, loss: Loss) -> np.ndarray:
         """(m,) so that the cost's derivative by r is weight * r; zero where not usable."""
         return np.where(self.usable, loss(self.r)[1], 0.0)
+
+
+def beside(columns: Sequence[np.ndarray], rows: int) -> np.ndarray:
+    """Columns as a matrix, which may have none."""
+    return np.stack(columns, axis=1) if columns else np.zeros((rows, 0))
 
 
 class Measure:
@@ -76,9 +82,7 @@ class Measure:
     def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
         """Residuals of a frame and their derivatives along tangents."""
         found = self.linear(frame, state, loss)
-        columns = [found.along(t) for t in tangents]
-        J = np.stack(columns, axis=1) if columns else np.zeros((len(found.r), 0))
-        return FrameMisfit(found.r, J, found.usable)
+        return FrameMisfit(found.r, found.along(tangents), found.usable)
 
     def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
         """Residuals, and the derivative of the frame's cost by the state."""
@@ -104,6 +108,7 @@ class SurfaceMeasure(Measure):
         self._surface, self._share = fine.surface, fine.share
         surface = fine.surface
         self._queries = SurfaceQueries(surface.positions(scene.body.nodes), surface.facets)
+        self._slopes = SurfaceSlopes(surface.points)
         self.times = [(k, f.time) for k, f in enumerate(seen.frames) if len(f)]
         self.frame_count = len(seen.frames)
         self.noise = seen.noise
@@ -146,10 +151,13 @@ class SurfaceMeasure(Measure):
             bar = bar if nodal else self._surface.points.spread(bar)
             return bar, np.zeros_like(bar)
 
-        return LinearMisfit(res.r, res.usable, lambda t: res.along(self._carried(t[0])), pull)
+        def along(changes: Sequence[Pair]) -> np.ndarray:
+            motions = [du for du, _ in changes]
+            if nodal:
+                return beside([res.along(du) for du in motions], len(res.r))
+            return self._slopes.along(res, motions)
 
-    def _carried(self, du: np.ndarray) -> np.ndarray:
-        return du if self.cost_name == "pullback" else self._surface.points.matrix @ du
+        return LinearMisfit(res.r, res.usable, along, pull)
 
 
 @dataclass(frozen=True)
@@ -223,7 +231,10 @@ class NodeMeasure(Measure):
                 bars[1][:, :dim] = s.velocity_scale * weight.reshape(n, dim)
             return bars
 
-        return LinearMisfit(r, np.ones(len(r), bool), lambda t: self._stack(*t), pull)
+        def along(changes: Sequence[Pair]) -> np.ndarray:
+            return beside([self._stack(*change) for change in changes], len(r))
+
+        return LinearMisfit(r, np.ones(len(r), bool), along, pull)
 
 
 class Measurable(Protocol):

@@ -137,10 +137,16 @@ class LawStepDerivatives(StepDerivatives):
                 changes = super().tangents(start, end, changes, directions, tolerance=tolerance)
         return changes
 
-    def tangent_right_hand_side(
+    def right_hand_sides(self, before, after, changes, directions):
+        """-(dg by the old state and the parameters), for each direction."""
+        return [
+            self._law_right_hand_side(before, after, change, d)
+            for change, d in zip(changes, directions, strict=True)
+        ]
+
+    def _law_right_hand_side(
         self, before: State, after: State, change: State, d: Direction
     ) -> wp.array:
-        """-(dg by the old state and the parameters)."""
         s, q = self.system, self._problem
         scheme = q.scheme
         f_new, f_old = scheme.force
@@ -175,7 +181,7 @@ class LawStepDerivatives(StepDerivatives):
                 combine(d_w, (1.0, d_w), (d.stiffness_damping, rate))
             s.walls.add_force(d_w, b, factor=-1.0)
             self._add_host(
-                b, self._wall_material_tangent(self._mix(q.stiff, state4), before.t, d)
+                b, self._walls.tangent(self._mix(q.stiff, state4).numpy(), before.t, d)
             )
         m_change = self._mix(q.mass[1:], fields)
         if d.mass_damping != 0.0:
@@ -203,8 +209,12 @@ class LawStepDerivatives(StepDerivatives):
             (f_new, f_old, self.system.material.stiffness_damping), (after.u, before.u, rate)
         )
 
-    def _force_tangent(self, state, turned, change, d, *, static) -> wp.array:
-        """Change of the total force at the initial state."""
+    def _force_tangents(self, state, d_v, directions):
+        """Changes of the total force at the initial state, d_v those of its velocity."""
+        pairs = zip(d_v, directions, strict=True)
+        return [self._law_force_tangent(state, velocity, d) for velocity, d in pairs]
+
+    def _law_force_tangent(self, state: State, d_v: wp.array, d: Direction) -> wp.array:
         s = self.system
         beta = s.material.stiffness_damping
         b = zeros(s.node_count, wp.vec3d)
@@ -214,7 +224,7 @@ class LawStepDerivatives(StepDerivatives):
         lam, mu = (to_device(x, wp.float64) for x in (d.lam, d.mu))
         if beta > 0.0:
             s.hyper.add_viscous_change(
-                state.u, self._zero, state.v, change.v, lam, mu, b, factor=-beta
+                state.u, self._zero, state.v, d_v, lam, mu, b, factor=-beta
             )
         if d.stiffness_damping != 0.0:
             s.hyper.add_viscous(state.u, state.v, b, factor=-d.stiffness_damping)
@@ -222,13 +232,13 @@ class LawStepDerivatives(StepDerivatives):
         if s.hyper.ghost is not None:
             s.hyper.ghost.add_force_by_moduli(w, lam, mu, b, factor=-1.0)
         if s.walls is not None:
-            d_w = self._mix((beta, d.stiffness_damping), (change.v, state.v))
+            d_w = self._mix((beta, d.stiffness_damping), (d_v, state.v))
             s.walls.add_force(d_w, b, factor=-1.0)
-            self._add_host(b, self._wall_material_tangent(w, state.t, d, static=static))
+            self._add_host(b, self._walls.tangent(w.numpy(), state.t, d, static=True))
         if s.contact is not None:
             add_contact_tangent(
                 s.contact, (state.u, state.v, state.u, state.u, state.v),
-                (self._zero, change.v, self._zero, self._zero, change.v),
+                (self._zero, d_v, self._zero, self._zero, d_v),
                 f_new=1.0, f_old=0.0, implicit=False, normal=d.normal, offset=d.offset,
                 stiffness=d.contact_stiffness, out=b,
             )  # fmt: skip
@@ -287,7 +297,7 @@ class LawStepDerivatives(StepDerivatives):
         damped = sum(c * f for c, f in zip(q.damping, host4, strict=True))
         if s.walls is not None:
             s.walls.add_force(y, w_bar, factor=-1.0)
-            self._wall_material_adjoint(self._mix(q.stiff, state4), before.t, y_host, dual)
+            self._walls.add_adjoint(self._mix(q.stiff, state4).numpy(), before.t, y_host, dual)
             dual.stiffness_damping += float(np.sum(w_bar.numpy() * damped))
         dual.mass_damping -= float(np.sum(s.mass_host[:, None] * y_host * damped))
         m_total = sum(c * f for c, f in zip(q.mass, host4, strict=True))
@@ -337,7 +347,7 @@ class LawStepDerivatives(StepDerivatives):
         dual.mu += mu
 
     def initial_adjoint(self, state: State, bar: State, dual: Direction) -> None:
-        """Parameters' share of the initial state's dual: the transpose of `initial_tangent`."""
+        """Parameters' share of the initial state's dual: the transpose of `initial_tangents`."""
         s, n = self.system, self.system.node_count
         free = s.boundary.free
         beta = s.material.stiffness_damping
@@ -366,7 +376,7 @@ class LawStepDerivatives(StepDerivatives):
             self._add_moduli(dual, lam_bar.numpy(), mu_bar.numpy())
         if s.walls is not None:
             s.walls.add_force(y, w_bar, factor=-1.0)
-            self._wall_material_adjoint(w, state.t, f_bar, dual, static=True)
+            self._walls.add_adjoint(w.numpy(), state.t, f_bar, dual, static=True)
             dual.stiffness_damping += float(np.sum(w_bar.numpy() * state.v.numpy()))
         if s.contact is not None:
             c = add_contact_adjoint(

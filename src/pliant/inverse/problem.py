@@ -66,7 +66,8 @@ class Moment:
 class Problem:
     """Misfit of a scene's simulation against observations.
 
-    tangent_tolerance: of the tangents' and the adjoint's solves, the scene's own unless told.
+    tangent_tolerance: of the tangents' and the adjoint's solves, the scene's own unless told;
+    jacobian_tolerance: of those of all unknowns at once, the same unless told.
     memory_limit [bytes]: what the states of a gradient may take; beyond it they are recomputed (see
     checkpoints). regulariser: a penalty on q that gradients include.
     """
@@ -80,6 +81,7 @@ class Problem:
         cost: str = "auto",
         progress: Callable[[int, int], None] | None = None,
         tangent_tolerance: float | None = None,
+        jacobian_tolerance: float | None = None,
         memory_limit: float | None = None,
         regulariser: Regulariser | None = None,
     ):
@@ -90,6 +92,7 @@ class Problem:
         self.clock = Clock()
         self._progress, self._memory_limit = progress, memory_limit
         self.tangent_tolerance, self._regulariser = tangent_tolerance, regulariser
+        self.jacobian_tolerance = jacobian_tolerance or tangent_tolerance
         dt = scene.dt
         self.moments = []
         for k, time in self.measure.times:
@@ -107,8 +110,12 @@ class Problem:
         derivatives: bool = True,
         horizon: int | None = None,
         runner: Callable[..., None] = run_with_tangents,
+        tolerance: float | None = None,
     ) -> Evaluation:
-        """Simulate at q up to step `horizon` and collect the misfit; runner: whose tangents."""
+        """Simulate at q up to step `horizon` and collect the misfit; runner: whose tangents.
+
+        tolerance: of their solves, jacobian_tolerance unless told.
+        """
         steps = self.last_step if horizon is None else min(horizon, self.last_step)
         self.system.update(self.unknowns.apply(self.scene, q))
         directions = self.unknowns.directions(self.system, q) if derivatives else []
@@ -131,8 +138,8 @@ class Problem:
                 self._progress(step, steps)
 
         runner(
-            self.system, steps, directions, on_frame, tolerance=self.tangent_tolerance,
-            clock=self.clock,
+            self.system, steps, directions, on_frame, clock=self.clock,
+            tolerance=tolerance or self.jacobian_tolerance,
         )  # fmt: skip
         return self.evaluation(q, loss, frames)
 
@@ -243,7 +250,8 @@ class Problem:
     def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> float:
         """Largest relative difference of tangent and adjoint gradients over the first frame."""
         horizon = max(1, min(m.last for m in self.moments))
-        tangent = self.evaluate(q, loss, horizon=horizon).model[1]
+        tight = self.tangent_tolerance
+        tangent = self.evaluate(q, loss, horizon=horizon, tolerance=tight).model[1]
         adjoint = self.gradient(q, loss, horizon=horizon)[1]
         return float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), 1e-300))
 

@@ -45,7 +45,7 @@ def run_with_tangents(
     """
     derivatives = system.cached(step_derivatives)
     state = system.initial_state()
-    tangents = [derivatives.initial_tangent(state, d) for d in directions]
+    tangents = derivatives.initial_tangents(state, directions)
     on_frame(0, state, tangents)
     for step in range(steps):
         t0 = perf_counter()
@@ -77,7 +77,7 @@ def run_tangent(
 ) -> None:
     """The tangent along one direction of a run whose states are known: on_frame(step, tangent)."""
     derivatives = system.cached(step_derivatives)
-    tangent = derivatives.initial_tangent(states[0], direction)
+    (tangent,) = derivatives.initial_tangents(states[0], [direction])
     on_frame(0, tangent)
     for step in range(1, len(states)):
         before, after = states[step - 1], states[step]

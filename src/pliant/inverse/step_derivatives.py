@@ -37,7 +37,7 @@ class StepDerivatives:
         self.system = system
         self.tolerance = tolerance or system.scene.tolerance
         n = system.node_count
-        self._y, self._zero = (zeros(n, wp.vec3d) for _ in range(2))
+        self._y, self._zero, self._z, self._product = (zeros(n, wp.vec3d) for _ in range(4))
         self._batched: dict[int, BatchedConjugateGradients] = {}
         self._walls = WallDerivatives(system)
         multigrid = isinstance(system.preconditioner, Multigrid)
@@ -46,21 +46,20 @@ class StepDerivatives:
 
     # forward -----------------------------------------------------------------------------------
 
-    def initial_tangent(self, state: State, d: Direction) -> State:
-        """Change of the initial state (see System.initial_state)."""
+    def initial_tangents(self, state: State, directions: list[Direction]) -> list[State]:
+        """Changes of the initial state (see System.initial_state)."""
         s = self.system
-        velocity = to_device(d.velocity * s.boundary.free, wp.vec3d)
-        force = self._force_tangent(
-            state, state.u, self._still(velocity), d, static=True
-        )
-        total = force.numpy()
-        heavier = s.starting_mass_change(d.mass)[:, None]
-        a = (total - heavier * self._pushed(state)) / s.starting_mass()[:, None] + d.gravity
-        a -= s.material.mass_damping * d.velocity + d.mass_damping * state.v.numpy()
-        return State(
-            zeros(s.node_count, wp.vec3d), velocity,
-            to_device(a * s.boundary.free, wp.vec3d), state.t,
-        )  # fmt: skip
+        velocities = [to_device(d.velocity * s.boundary.free, wp.vec3d) for d in directions]
+        forces = self._force_tangents(state, velocities, directions) if directions else []
+        out = []
+        for d, velocity, force in zip(directions, velocities, forces, strict=True):
+            heavier = s.starting_mass_change(d.mass)[:, None]
+            a = force.numpy() - heavier * self._pushed(state)
+            a = a / s.starting_mass()[:, None] + d.gravity
+            a -= s.material.mass_damping * d.velocity + d.mass_damping * state.v.numpy()
+            a = to_device(a * s.boundary.free, wp.vec3d)
+            out.append(State(zeros(s.node_count, wp.vec3d), velocity, a, state.t))
+        return out
 
     def tangents(
         self,
@@ -72,16 +71,15 @@ class StepDerivatives:
         tolerance: float | None = None,
     ) -> list[State]:
         """Changes of `after` by changes of `before` and of the parameters: one batched solve."""
+        if not directions:
+            return []
         s, tolerance = self.system, tolerance or self.tolerance
         scheme = s.scene.integrator
-        sides = [
-            self.tangent_right_hand_side(before, after, change, d)
-            for change, d in zip(changes, directions, strict=True)
-        ]
+        sides = self.right_hand_sides(before, after, changes, directions)
         starts = [self._start(scheme, change) for change in changes]
         if len(sides) == 1 or not isinstance(s.preconditioner, Multigrid):
             for b, dx in zip(sides, starts, strict=True):
-                self._solve(b, dx, "tangent", tolerance)
+                self._solve(self._mix((1.0,), (b,)), dx, "tangent", tolerance)
         else:
             for first in range(0, len(sides), LARGEST_BATCH):
                 part = slice(first, first + LARGEST_BATCH)
@@ -124,30 +122,43 @@ class StepDerivatives:
             out.append(field)
         return State(out[0], out[1], out[2], t)
 
-    def tangent_right_hand_side(
-        self, before: State, after: State, change: State, d: Direction
-    ) -> wp.array:
-        """-(dg by the old state and the parameters)."""
+    def right_hand_sides(
+        self, before: State, after: State, changes: list[State], directions: list[Direction]
+    ) -> list[wp.array]:
+        """-(dg by the old state and the parameters), for each direction."""
         s = self.system
         scheme, material = s.scene.integrator, s.material
-        x = s.unknown(before, after)
+        state4 = (s.unknown(before, after), *before.fields())
+        w = self._mix(scheme.stiffness_weights(material.stiffness_damping), state4)
+        d_turned = zeros((s.node_count, len(directions)), wp.vec3d)
+        for j, change in enumerate(changes):
+            combine(d_turned[:, j], *zip(scheme.predictor, change.fields(), strict=True))
+        b = self._elastic_tangents(w, scheme.force_total, s.predicted, d_turned, directions)
+        return [
+            self._right_hand_side(before, after, state4, w, *own, d_turned[:, j], b[:, j])
+            for j, own in enumerate(zip(changes, directions, strict=True))
+        ]
+
+    def _right_hand_side(
+        self, before: State, after: State, state4: tuple[wp.array, ...], w: wp.array,
+        change: State, d: Direction, d_turned: wp.array, b: wp.array,
+    ) -> wp.array:
+        """One of them; b: its share by rotations and moduli, added to and returned."""
+        s = self.system
+        scheme, material = s.scene.integrator, s.material
         mass = scheme.mass_weights(material.mass_damping)
         stiff = scheme.stiffness_weights(material.stiffness_damping)
         damping = _damping_weights(scheme)
-        state4 = (x, *before.fields())
         f_new, f_old = scheme.force
         total = scheme.force_total
 
-        w = self._mix(stiff, state4)
-        d_w = self._mix(stiff[1:], change.fields())
+        d_w = self._z
+        combine(d_w, *zip(stiff[1:], change.fields(), strict=True))
         if d.stiffness_damping != 0.0:
             combine(d_w, (1.0, d_w), (d.stiffness_damping, self._mix(damping, state4)))
-        d_turned = self._mix(scheme.predictor, change.fields())
-        b = zeros(s.node_count, wp.vec3d)
-        self._add_elastic_tangent(b, w, total, d_w, d_turned, d)
+        self._add_stiffness(d_w, b, -1.0)
         if s.walls is not None:
-            s.walls.add_force(d_w, b, factor=-1.0)
-            self._add_host(b, self._wall_material_tangent(w, before.t, d))
+            self._add_host(b, self._walls.tangent(w.numpy(), before.t, d))
         # inertia, and gravity in the same breath: -(M m + dM m_total) + total (M dg + dM g)
         m_change = self._mix(mass[1:], change.fields())
         if d.mass_damping != 0.0:
@@ -174,6 +185,24 @@ class StepDerivatives:
             )  # fmt: skip
         keep_free(b, s.matrix.free)
         return b
+
+    def _elastic_tangents(
+        self, w: wp.array, s_total: float, turned: wp.array, d_turned: wp.array,
+        directions: list[Direction],
+    ) -> wp.array:
+        """Changes of minus the elastic force by those of the rotations and of the moduli.
+
+        d_turned and the result: (nodes, directions).
+        """
+        out = wp.zeros_like(d_turned)
+        lam, mu = (
+            to_device(np.stack(part, axis=1), wp.float64)
+            for part in ([d.lam for d in directions], [d.mu for d in directions])
+        )
+        self.system.elasticity.add_force_tangents(
+            w, s_total, turned, d_turned, lam, mu, out, factor=-1.0
+        )
+        return out
 
     # backward ----------------------------------------------------------------------------------
 
@@ -219,14 +248,14 @@ class StepDerivatives:
             zeros(n, wp.vec3d) for _ in range(6)
         )
         s.elasticity.add_force_adjoint(
-            w, total, s.predicted, minus_y, lam_bar, mu_bar, turned_bar, w_bar
+            w, total, s.predicted, minus_y, lam_bar, mu_bar, turned_bar
         )
         dual.lam += lam_bar.numpy()
         dual.mu += mu_bar.numpy()
         y_host = y.numpy()
+        self._add_stiffness(y, w_bar, -1.0)
         if s.walls is not None:
-            s.walls.add_force(y, w_bar, factor=-1.0)
-            self._wall_material_adjoint(w, before.t, y_host, dual)
+            self._walls.add_adjoint(w.numpy(), before.t, y_host, dual)
         host4 = [f.numpy() for f in state4]
         damped = np.asarray(sum(c * f for c, f in zip(damping, host4, strict=True)))
         dual.stiffness_damping += float(np.sum(w_bar.numpy() * damped))
@@ -267,7 +296,7 @@ class StepDerivatives:
         return State(out[0], out[1], out[2], before.t)
 
     def initial_adjoint(self, state: State, bar: State, dual: Direction) -> None:
-        """Parameters' share of the initial state's dual: the transpose of `initial_tangent`."""
+        """Parameters' share of the initial state's dual: the transpose of `initial_tangents`."""
         s = self.system
         free = s.boundary.free
         a_bar = bar.a.numpy() * free
@@ -289,14 +318,13 @@ class StepDerivatives:
             zeros(n, wp.vec3d) for _ in range(6)
         )
         s.elasticity.rotate(state.u)
-        s.elasticity.add_force_adjoint(
-            w, 1.0, state.u, minus, lam_bar, mu_bar, turned_bar, w_bar
-        )
+        s.elasticity.add_force_adjoint(w, 1.0, state.u, minus, lam_bar, mu_bar, turned_bar)
+        s.elasticity.add_force(f_dev, 0.0, w_bar, factor=-1.0)
         dual.lam += lam_bar.numpy()
         dual.mu += mu_bar.numpy()
         if s.walls is not None:
             s.walls.add_force(f_dev, w_bar, factor=-1.0)
-            self._wall_material_adjoint(w, state.t, f_bar, dual, static=True)
+            self._walls.add_adjoint(w.numpy(), state.t, f_bar, dual, static=True)
         if s.contact is not None:
             c = add_contact_adjoint(
                 s.contact, (state.u, state.v, state.u, state.u, state.v), f_dev,
@@ -319,46 +347,63 @@ class StepDerivatives:
 
     # parts -------------------------------------------------------------------------------------
 
-    def _force_tangent(self, state, turned, change, d, *, static) -> wp.array:
-        """Change of the total force at the initial state."""
+    def _force_tangents(
+        self, state: State, d_v: list[wp.array], directions: list[Direction]
+    ) -> list[wp.array]:
+        """Changes of the total force at the initial state, d_v those of its velocity."""
         s = self.system
-        beta = s.material.stiffness_damping
-        w = self._mix((1.0, beta), (state.u, state.v))
-        d_w = self._mix((beta, d.stiffness_damping), (change.v, state.v))
-        b = zeros(s.node_count, wp.vec3d)
+        w = self._mix((1.0, s.material.stiffness_damping), (state.u, state.v))
         s.elasticity.rotate(state.u)
-        self._add_elastic_tangent(b, w, 1.0, d_w, self._zero, d, turned=turned)
+        still = zeros((s.node_count, len(directions)), wp.vec3d)
+        b = self._elastic_tangents(w, 1.0, state.u, still, directions)
+        forces = [b[:, j] for j in range(len(directions))]
+        for own in zip(forces, d_v, directions, strict=True):
+            self._add_initial_tangent(state, w, *own)
+        return forces
+
+    def _add_initial_tangent(
+        self, state: State, w: wp.array, b: wp.array, d_v: wp.array, d: Direction
+    ) -> None:
+        """b += change of the initial force other than by rotations and moduli."""
+        s = self.system
+        if np.any(d.velocity) or d.stiffness_damping != 0.0:
+            weights = (s.material.stiffness_damping, d.stiffness_damping)
+            d_w = self._mix(weights, (d_v, state.v))
+            s.elasticity.add_force(d_w, 0.0, b, factor=-1.0)
+            if s.walls is not None:
+                s.walls.add_force(d_w, b, factor=-1.0)
         if s.walls is not None:
-            s.walls.add_force(d_w, b, factor=-1.0)
-            self._add_host(b, self._wall_material_tangent(w, state.t, d, static=static))
+            self._add_host(b, self._walls.tangent(w.numpy(), state.t, d, static=True))
         if s.contact is not None:
             add_contact_tangent(
                 s.contact, (state.u, state.v, state.u, state.u, state.v),
-                (self._zero, change.v, self._zero, self._zero, change.v),
+                (self._zero, d_v, self._zero, self._zero, d_v),
                 f_new=1.0, f_old=0.0, implicit=False, normal=d.normal, offset=d.offset,
                 stiffness=d.contact_stiffness, out=b,
             )  # fmt: skip
-        return b
 
-    def _add_elastic_tangent(self, b, w, s_total, d_w, d_turned, d, *, turned=None) -> None:
+    def _add_stiffness(self, z: wp.array, out: wp.array, factor: float) -> None:
+        """out += factor * (K + walls) z, from the matrix of the step where that holds them.
+
+        z: an array that lasts, for the matrix remembers what it multiplies.
+        """
         s = self.system
-        s.elasticity.add_force_tangent(
-            w, s_total, d_w, s.predicted if turned is None else turned, d_turned,
-            to_device(d.lam, wp.float64), to_device(d.mu, wp.float64), b, factor=-1.0,
-        )  # fmt: skip
-
-    def _wall_material_tangent(self, w, t, d: Direction, *, static=False) -> np.ndarray:
-        """-(dW w - d load) on the host, (nodes, 3)."""
-        return self._walls.tangent(w.numpy(), t, d, static=static)
-
-    def _wall_material_adjoint(self, w, t, y: np.ndarray, dual: Direction, *, static=False):
-        self._walls.add_adjoint(w.numpy(), t, y, dual, static=static)
-
-    def _still(self, velocity: wp.array) -> State:
-        return State(self._zero, velocity, self._zero)
+        scheme, material = s.scene.integrator, s.material
+        in_matrix = scheme.stiffness_weights(material.stiffness_damping)[0]
+        if in_matrix == 0.0:  # an explicit scheme
+            s.elasticity.add_force(z, 0.0, out, factor=factor)
+            if s.walls is not None:
+                s.walls.add_force(z, out, factor=factor)
+            return
+        s.matrix.multiply(z, self._product, masked=False)
+        share = factor / in_matrix
+        combine(out, (1.0, out), (share, self._product))
+        s.add_inertia(z, out, -share * scheme.mass_weights(material.mass_damping)[0])
+        if s.contact is not None:
+            s.contact.add_product(z, out, factor=-share)
 
     def _mix(self, weights, fields) -> wp.array:
-        out = wp.empty_like(fields[0])
+        out = wp.empty(fields[0].shape, dtype=wp.vec3d, device=fields[0].device)
         combine(out, *zip([float(c) for c in weights], fields, strict=True))
         return out
 

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pliant.core.block_products import row_sum_wide
 from pliant.core.errors import BadInput
 from pliant.core.launch import Recorded, launch, to_device, zeros
 from pliant.core.solution import Outcome, Solution
@@ -40,6 +41,8 @@ def batch_kernels(width: int) -> SimpleNamespace:
     """Kernels on 3 x width blocks in double precision."""
     V: Any = wp.types.matrix((3, width), wp.float64)
     F: Any = wp.types.matrix((3, width), wp.float32)
+    row_sum_doubles = row_sum_wide(width, wp.float64, wp.float64)
+    row_sum_singles = row_sum_wide(width, wp.float64, wp.float32)
 
     @wp.kernel(module="unique")
     def gather(
@@ -82,10 +85,9 @@ def batch_kernels(width: int) -> SimpleNamespace:
         chunk = first + wp.tid()
         total = V()
         for i in range(chunk * ROWS, wp.min(b.shape[0], (chunk + 1) * ROWS)):
-            s = b[i]
-            for e in range(row_start[i], row_start[i + 1]):
-                s -= values[e] * x[columns[e]]
-            s = wp.diag(free[i]) * s
+            begin = row_start[i]
+            Ax = row_sum_doubles(values, begin, columns, begin, row_start[i + 1] - begin, 1, x)
+            s = wp.diag(free[i]) * (b[i] - Ax)
             r[i] = s
             single[i] = F(s)
             total += wp.cw_mul(s, s)
@@ -109,10 +111,9 @@ def batch_kernels(width: int) -> SimpleNamespace:
         total_rz = V()
         total_zw = V()
         for i in range(chunk * ROWS, wp.min(r.shape[0], (chunk + 1) * ROWS)):
-            s = V()
-            for e in range(row_start[i], row_start[i + 1]):
-                s += values[e] * V(z[columns[e]])
-            s = wp.diag(free[i]) * s
+            begin = row_start[i]
+            Az = row_sum_singles(values, begin, columns, begin, row_start[i + 1] - begin, 1, z)
+            s = wp.diag(free[i]) * Az
             w[i] = s
             own = V(z[i])
             total_rz += wp.cw_mul(r[i], own)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pliant.core.block_products import Eight, EightSums, row_sum_eight
+from pliant.core.block_products import row_sum_wide
 from pliant.core.launch import launch, zeros
 from pliant.fem.block_rows import BlockRows, row_product
 from pliant.linalg.blocks import BlockMatrix
@@ -36,8 +36,12 @@ ROWS = 128
 ROWS_GRAIN = 2
 """Chunks per thread from which kernels are split."""
 
+Eight: Any = wp.types.matrix((3, DEPTH), wp.float32)
+EightSums: Any = wp.types.matrix((3, DEPTH), wp.float64)
 Gram: Any = wp.types.matrix((DEPTH, DEPTH), wp.float64)
 Coefficients: Any = wp.types.vector(DEPTH, wp.float64)
+
+row_sum_eight = row_sum_wide(DEPTH, wp.float64)
 
 
 @wp.kernel
@@ -59,7 +63,8 @@ def _gram(
     g = Coefficients()
     for i in range(chunk * ROWS, wp.min(b.shape[0], (chunk + 1) * ROWS)):
         begin = A.row_start[i]
-        W = row_sum_eight(A.values, A.columns, begin, A.row_start[i + 1] - begin, errors)
+        count = A.row_start[i + 1] - begin
+        W = row_sum_eight(A.values, begin, A.columns, begin, count, 1, errors)
         W = wp.diag(free[i]) * W
         s = wp.cw_mul(free[i], b[i] - row_product(A, i, x))
         r[i] = s

@@ -25,7 +25,7 @@ from typing import Any
 
 import warp as wp
 
-from pliant.core.block_products import row_sum_single
+from pliant.core.block_products import row_sum_single, row_sum_wide
 from pliant.linalg.level_rows import Rows, run_begin
 
 
@@ -34,24 +34,7 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     """Kernels of a V-cycle on `width` right-hand sides at once: vec3f, or 3 x width matrices."""
     V: Any = wp.vec3f if width == 1 else wp.types.matrix((3, width), wp.float32)
 
-    if width == 1:
-        row_sum = row_sum_single
-    else:
-
-        @wp.func
-        def row_sum(
-            values: wp.array(dtype=wp.mat33f),
-            at: wp.int32,
-            columns: wp.array(dtype=wp.int32),
-            begin: wp.int32,
-            count: wp.int32,
-            step: wp.int32,
-            x: wp.array(dtype=V),
-        ) -> V:
-            s = V()
-            for k in range(count):
-                s += values[at + step * k] * x[columns[begin + step * k]]
-            return s
+    row_sum = row_sum_single if width == 1 else row_sum_wide(width)
 
     @wp.func
     def before(rows: Rows, i: int, low: int) -> int:

@@ -36,16 +36,43 @@ class Hits:
 def _cast(
     first: wp.int32,
     mesh: wp.uint64,
-    origin: wp.array(dtype=wp.vec3),
-    direction: wp.array(dtype=wp.vec3),
+    centre: wp.vec3d,
+    corners: wp.array2d(dtype=wp.int32),
+    position: wp.array(dtype=wp.vec3d),
+    origin: wp.array(dtype=wp.vec3d),
+    direction: wp.array(dtype=wp.vec3d),
     reach: wp.float32,
     triangle: wp.array(dtype=wp.int32),
+    distance: wp.array(dtype=wp.float64),
+    bary: wp.array(dtype=wp.vec3d),
+    normal: wp.array(dtype=wp.vec3d),
 ):
+    """The mesh is the surface moved by -centre in f32; the rest is computed in place."""
     i = first + wp.tid()
-    hit = wp.mesh_query_ray(mesh, origin[i], direction[i], reach)
+    o = origin[i]
+    d = direction[i]
+    hit = wp.mesh_query_ray(mesh, wp.vec3(o - centre), wp.vec3(d), reach)
     triangle[i] = -1
-    if hit.result:
-        triangle[i] = hit.face
+    if not hit.result:
+        return
+    f = hit.face
+    tiny = wp.float64(1.0e-300)
+    p = position[corners[f, 0]]
+    e1 = position[corners[f, 1]] - p
+    e2 = position[corners[f, 2]] - p
+    across = wp.cross(e1, e2)
+    facing = wp.dot(across, d)
+    if wp.abs(facing) <= tiny:
+        facing = tiny
+    t = wp.dot(across, p - o) / facing
+    r = o + t * d - p
+    square = wp.max(wp.dot(across, across), tiny)
+    b1 = wp.dot(wp.cross(r, e2), across) / square
+    b2 = wp.dot(wp.cross(e1, r), across) / square
+    triangle[i] = f
+    distance[i] = t
+    bary[i] = wp.vec3d(wp.float64(1.0) - b1 - b2, b1, b2)
+    normal[i] = across / wp.sqrt(square)
 
 
 @wp.kernel
@@ -71,8 +98,9 @@ class SurfaceQueries:
         self._centre = positions.mean(axis=0)  # f32 keeps more digits near zero
         self._mesh = wp.Mesh(
             points=to_device((positions - self._centre).astype(np.float32), wp.vec3),
-            indices=to_device(self.triangles.astype(np.int32).reshape(-1), wp.int32),
+            indices=to_device(self.triangles.reshape(-1), wp.int32),
         )
+        self._corners = to_device(self.triangles, wp.int32)
         self.positions = positions
 
     def move(self, positions: np.ndarray) -> None:
@@ -84,30 +112,23 @@ class SurfaceQueries:
     def cast(self, origins: np.ndarray, directions: np.ndarray) -> Hits:
         """First triangle that each ray (unit direction) meets."""
         n = len(directions)
-        found = zeros(n, wp.int32)
-        start = np.broadcast_to(origins - self._centre, (n, 3)).astype(np.float32)
-        reach = 4.0 * float(np.abs(start).max() + np.abs(self.positions - self._centre).max()) + 1.0
+        triangle, distance = zeros(n, wp.int32), zeros(n, wp.float64)
+        bary, normal = (zeros(n, wp.vec3d) for _ in range(2))
+        start = np.broadcast_to(origins, (n, 3))
+        far = np.abs(origins - self._centre).max() + np.abs(self.positions - self._centre).max()
         launch(
             _cast, n,
-            [self._mesh.id, to_device(start, wp.vec3),
-             to_device(directions.astype(np.float32), wp.vec3), reach, found],
+            [self._mesh.id, wp.vec3d(*self._centre), self._corners,
+             to_device(self.positions, wp.vec3d), to_device(start, wp.vec3d),
+             to_device(directions, wp.vec3d), 4.0 * float(far) + 1.0,
+             triangle, distance, bary, normal],
             grain=2000,
         )  # fmt: skip
-        triangle = found.numpy()
-        item = np.flatnonzero(triangle >= 0)
-        triangle = triangle[item]
-        o = np.broadcast_to(origins, (n, 3))[item]
-        d = directions[item]
-        p0, p1, p2 = (self.positions[self.triangles[triangle, k]] for k in range(3))
-        e1, e2 = p1 - p0, p2 - p0
-        cross = np.cross(e1, e2)
-        facing = np.einsum("ij,ij->i", cross, d)
-        safe = np.where(np.abs(facing) > 1e-300, facing, 1e-300)
-        t = np.einsum("ij,ij->i", cross, p0 - o) / safe
-        x = o + t[:, None] * d
-        bary = _barycentric(x, p0, e1, e2, cross)
-        normal = cross / np.maximum(np.linalg.norm(cross, axis=1), 1e-300)[:, None]
-        return Hits(item, triangle, bary, normal, t)
+        found = triangle.numpy()
+        item = np.flatnonzero(found >= 0)
+        return Hits(
+            item, found[item], *(a.numpy()[item] for a in (bary, normal, distance))
+        )
 
     def nearest(self, points: np.ndarray, reach: float = np.inf) -> Hits:
         """Foot point of each point; distance is positive outside."""
