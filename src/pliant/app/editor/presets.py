@@ -59,9 +59,9 @@ PRESETS = {
     ),
     "Muscle, relaxed": Preset(
         1.2e4, (5.8e3, 1.73e4), 0.49, 1060.0, 0.3, 0.005,
-        "Knight et al., IEEE Trans. Medical Imaging 41 (2022), PMC8754054: shear moduli of a relaxed "
-        "vastus lateralis 1.93 ± 0.41 kPa across and 5.77 ± 1.00 kPa along the fibres; here "
-        "isotropic with their mean, E = 3 mu. Density 1060: Mendez and Keys (1960).",
+        "Knight et al., IEEE Trans. Medical Imaging 41 (2022), PMC8754054: shear moduli of a "
+        "relaxed vastus lateralis 1.93 ± 0.41 kPa across and 5.77 ± 1.00 kPa along the fibres; "
+        "here isotropic with their mean, E = 3 mu. Density 1060: Mendez and Keys (1960).",
     ),
     "Rubber, soft natural": Preset(
         1.5e6, (1.1e6, 3.6e6), 0.49, 950.0, 0.1, 0.0005,
