@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 import pliant as pl
+from pliant.app import scene_model
+from pliant.geometry.describe import shape_types
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -26,6 +28,16 @@ def test_links_lead_somewhere(page):
 def test_pictures_are_small():
     for picture in (ROOT / "docs" / "images").glob("*.png"):
         assert picture.stat().st_size <= 250_000, picture.name
+
+
+def test_scene_files_are_described_in_full():
+    text = (ROOT / "docs" / "scenes.md").read_text(encoding="utf-8")
+    words = set(re.findall(r"`\"?([\w-]+)\"?`", text))
+    tables = [t for t in vars(scene_model).values() if isinstance(t, type)]
+    for table in (t for t in tables if issubclass(t, scene_model.Table)):
+        assert set(table.model_fields) <= words | {"type", "shape", "body", "material", "fixed",
+                                                   "loads", "obstacles", "contact", "integrator"}
+    assert set(shape_types()) <= words
 
 
 def test_the_reference_has_every_public_name():

@@ -7,6 +7,8 @@ import pytest
 from command_line import block, in_process, pliant, write
 
 import pliant as pl
+from pliant.app.scene_files import read_description
+from pliant.app.scenes import builtin_description
 
 
 def test_scenes(capfd, monkeypatch):
@@ -16,6 +18,16 @@ def test_scenes(capfd, monkeypatch):
     assert names >= {"bar", "torus", "cuboid", "bunny", "dragon", "drop", "drop-mesh", "elastica"}
     code, text, _ = in_process(capfd, monkeypatch, "scenes")
     assert len(text.splitlines()) == len(names)
+
+
+def test_a_built_in_scene_as_a_file(capfd, monkeypatch, tmp_path):
+    code, text, _ = in_process(capfd, monkeypatch, "scenes", "bar")
+    (tmp_path / "my.toml").write_text(text, encoding="utf-8")
+    assert code == 0
+    assert read_description(tmp_path / "my.toml") == builtin_description("bar")
+    code, _, said = in_process(capfd, monkeypatch, "scenes", "baar")
+    assert code == 2
+    assert "did you mean 'bar'?" in said
 
 
 def test_json_is_all_there_is_on_standard_output():

@@ -23,7 +23,7 @@ from pliant.dynamics.scene import Scene
 
 __all__ = [
     "BodyMaker", "build_scene", "describe_scene", "first_difference", "load_scene",
-    "read_description", "save_scene",
+    "read_description", "save_scene", "scene_text",
 ]  # fmt: skip
 
 MAX_FILE_BYTES = 10 * 1024**2
@@ -45,11 +45,16 @@ def load_scene(path_or_name: str | Path) -> Scene:
 
 def save_scene(scene: Scene, path: str | Path) -> None:
     """Write the scene as TOML; the file appears whole or not at all."""
-    import tomli_w
-
     path = Path(path)
     description = _with_paths(describe_scene(scene), lambda p: _shortened(p, path.parent))
-    write_text(path, _VECTOR.sub(_one_line, tomli_w.dumps(description)))
+    write_text(path, scene_text(description))
+
+
+def scene_text(description: Mapping[str, Any]) -> str:
+    """A scene's dictionary as TOML."""
+    import tomli_w
+
+    return _VECTOR.sub(_one_line, tomli_w.dumps(dict(description)))
 
 
 def _one_line(found: re.Match[str]) -> str:

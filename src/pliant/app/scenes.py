@@ -62,10 +62,20 @@ def find_description(
     except (OSError, ValueError):
         is_file = False
     if not is_file:
-        near = difflib.get_close_matches(text, scene_names(), n=1)
-        hint = f"did you mean '{near[0]}'?" if near else f"built in are {', '.join(_SCENES)}."
-        raise BadInput(f"There is no scene '{text}', built in or as a file; {hint}")
+        raise BadInput(f"There is no scene '{text}', built in or as a file; {_hint(text)}")
     return with_shape(read_description(text), shape)
+
+
+def find_builtin(name: str) -> Description:
+    """The dictionary of a built-in scene."""
+    if name not in _SCENES:
+        raise BadInput(f"There is no built-in scene '{name}'; {_hint(name)}")
+    return builtin_description(name)
+
+
+def _hint(name: str) -> str:
+    near = difflib.get_close_matches(name, scene_names(), n=1)
+    return f"did you mean '{near[0]}'?" if near else f"built in are {', '.join(_SCENES)}."
 
 
 def with_shape(description: Description, file: str | Path | None) -> Description:

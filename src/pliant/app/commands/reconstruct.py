@@ -301,7 +301,7 @@ def _filmed(scene, name, film, directory, steps):
         return load_observations(directory.seen_path)
     note(
         f"No --observations: {name} is simulated with its own values, which are the truth here, "
-        f"and filmed by {film.cameras} cameras with noise {film.noise}."
+        f"and filmed by {film.cameras} cameras with noise {film.noise.replace('voxel', ' voxel')}."
     )
     seen = film.take(simulated(scene, steps, name))
     save_observations(seen, directory.seen_path)
