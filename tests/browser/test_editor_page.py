@@ -1,7 +1,9 @@
 """A person's way through the editor: load, fix, play, drag, pause, scrub, save, reopen, export."""
 
 import importlib.util
+import json
 import os
+import struct
 import time
 
 import numpy as np
@@ -272,14 +274,46 @@ def test_save_reopen_and_export(page, editor):
     with page.page.expect_download() as download:
         page.page.get_by_role("link", name=made.name).click()
     assert download.value.path().read_bytes() == made.read_bytes()
+    page.choose("Format", "all frames, glTF (Blender, browsers)")
+    page.press("Export")
+    (made,) = wait_for(lambda: list(editor.session.folder.glob("[a-z]*.glb")))
+    with page.page.expect_download() as download:
+        page.page.get_by_role("link", name=made.name).click()
+    _check_motion(download.value.path().read_bytes(), editor.session)
     page.choose("Scene", "built in: drop")
     page.press("Open")
     wait_for(lambda: editor.session.name == "drop")
     page.choose("Scene", "mine.toml")
     page.press("Open")
     wait_for(lambda: editor.session.name == "mine.toml")
+    wait_for(lambda: "mine.toml is open." in page.text())  # its name stands in the text field
     assert len(editor.session.body.cells) == 160
     assert len(editor.session.scene.fixed) == 1
+
+
+def _check_motion(data: bytes, session) -> None:
+    """A binary glTF whose animation moves the vertices as far as the frames of the session."""
+    magic, version, length, count, kind = struct.unpack_from("<4sIII4s", data)
+    assert (magic, version, length, kind) == (b"glTF", 2, len(data), b"JSON")
+    document = json.loads(data[20 : 20 + count])
+    size, kind = struct.unpack_from("<I4s", data, 20 + count)
+    assert (kind, size) == (b"BIN\0", len(data) - 28 - count)
+
+    def values(index):
+        accessor = document["accessors"][index]
+        start = 28 + count + document["bufferViews"][accessor["bufferView"]]["byteOffset"]
+        width = {"SCALAR": 1, "VEC3": 3}[accessor["type"]]
+        return np.frombuffer(data, np.float32, accessor["count"] * width, start).reshape(-1, width)
+
+    primitive = document["meshes"][0]["primitives"][0]
+    sampler = document["animations"][0]["samplers"][0]
+    frames = [session.history[i] for i in range(len(session.history))]
+    assert values(sampler["input"])[:, 0] == pytest.approx([f.t - frames[0].t for f in frames])
+    moved = [np.abs(values(t["POSITION"])).max() for t in primitive["targets"]]
+    at = session.body.surface.points.matrix
+    known = [np.abs(at @ (f.u - frames[0].u)).max() for f in frames[1:]]
+    assert moved == pytest.approx(known, rel=1e-5, abs=1e-7)
+    assert max(moved) > 0.01
 
 
 def test_names_that_leave_the_folder_are_refused(page, editor):
@@ -299,13 +333,51 @@ def test_screenshot(page, editor):
     assert (picture.reshape(-1, 3).std(axis=0) > 5.0).all()  # not one colour
 
 
+class Touch:
+    """Unpickled, it makes a file."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def test_hostile_uploads_are_refused(page, editor, tmp_path):
+    """Too large, of another type, and with a pickle inside: told in the page, nothing is kept."""
+    before = sorted(p.name for p in editor.session.folder.iterdir())
+    shape = editor.session.description["shape"]
+    page.tab("Shape")
+    large = tmp_path / "large.stl"
+    with large.open("wb") as stream:
+        stream.truncate(64 * 1024**2 + 1)
+    _upload(page, large)
+    wait_for(lambda: "large.stl: larger than 64 MB" in page.text())
+    program = tmp_path / "shape.py"
+    program.write_text("print('no shape')")
+    _upload(page, program)
+    wait_for(lambda: "shape.py: its ending must be one of" in page.text())
+    mark = tmp_path / "unpickled"
+    pickled = tmp_path / "pickled.npz"
+    np.savez(pickled, values=np.array([Touch(mark)], object), spacing=0.1)
+    _upload(page, pickled)
+    wait_for(lambda: "pickled, which is never loaded" in page.text())
+    assert not mark.exists()
+    assert sorted(p.name for p in editor.session.folder.iterdir()) == before
+    assert editor.session.description["shape"] == shape
+
+
+def _upload(page, file) -> None:
+    with page.page.expect_file_chooser() as chooser:
+        page.press("Upload a shape")
+    chooser.value.set_files(str(file))
+
+
 def test_upload_of_a_mesh(page, editor, tmp_path):
     file = tmp_path / "ball.ply"
     trimesh.creation.icosphere(subdivisions=3, radius=0.5).export(file)
     page.tab("Shape")
-    with page.page.expect_file_chooser() as chooser:
-        page.press("Upload a shape")
-    chooser.value.set_files(str(file))
+    _upload(page, file)
     wait_for(lambda: "ball.ply" in str(editor.session.description["shape"]))
     assert (editor.session.folder / "ball.ply").is_file()
     wait_for(lambda: "ball.ply, " in page.text())

@@ -109,6 +109,14 @@ class ViserServer:
         start, part = gui._handle_file_transfer_start, gui._handle_file_transfer_part
         transfers: dict = gui._current_file_upload_states
 
+        def refuse(message, reason):
+            # the page's button waits for its bytes to arrive and shows them arriving
+            queue = gui._websock_interface.queue_message
+            source, transfer = message.source_component_uuid, message.transfer_uuid
+            queue(_messages.FileTransferPartAck(source, transfer, 0, 0))
+            queue(_messages.RemoveNotificationMessage(f"upload-{transfer}"))
+            on_refused(f"Upload refused: {reason}")
+
         def checked_start(client_id, message):
             try:
                 check_upload(message.filename, message.size_bytes)
@@ -117,7 +125,7 @@ class ViserServer:
                 if len(transfers) >= MAX_TRANSFERS:
                     raise BadInput("Too many uploads at once: try again.")
             except BadInput as error:
-                on_refused(f"Upload refused: {error}")
+                refuse(message, error)
                 return
             start(client_id, message)
 
@@ -127,7 +135,7 @@ class ViserServer:
                 return
             if state["transferred_bytes"] + len(message.content) > state["total_bytes"]:
                 transfers.pop(message.transfer_uuid, None)
-                on_refused("Upload refused: more arrived than was announced.")
+                refuse(message, "more arrived than was announced.")
                 return
             part(client_id, message)
 
