@@ -7,7 +7,7 @@ import pytest
 import warp as wp
 
 import pliant as pl
-from pliant.core.launch import to_device, zeros
+from pliant.core.launch import set_threads, thread_count, to_device, zeros
 from pliant.dynamics.integrators import Newmark1
 from pliant.dynamics.law_system import LawSystem
 from pliant.linalg.pcg import Tolerance
@@ -117,3 +117,18 @@ def test_a_past_saves_iterations():
         taken.append([sum(r.iterations for r in late), sum(r.solver_iterations for r in late)])
     assert taken[0][0] <= 2.2 * len(late)
     assert taken[0][1] < 0.7 * taken[1][1]
+
+
+def test_same_bits_at_walls_for_one_and_two_threads():
+    before, ends = thread_count(), []
+    try:
+        for threads in (1, 2):
+            set_threads(threads)
+            system = LawSystem(held_bar(spacing=0.06))
+            state = system.initial_state()
+            for _ in range(5):
+                state, _ = system.step(state)
+            ends.append(np.concatenate([field.numpy() for field in state.fields()]))
+    finally:
+        set_threads(before)
+    assert np.array_equal(*ends)

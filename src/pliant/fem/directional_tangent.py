@@ -21,17 +21,17 @@ from typing import Any
 
 import warp as wp
 
+from pliant.fem.law_kernels import change_kernel
 from pliant.fem.laws.compiled import compiled_function
 from pliant.fem.laws.expression import constant, gradient, variable
 from pliant.fem.laws.law import Energy
-from pliant.fem.quadrature_points import QuadratureData, add_stress, clear_forces, gradient_at
 
 ENTRIES = [f"{i}{j}" for i in range(3) for j in range(3)]
 
 
 @lru_cache(maxsize=64)
 def directional_kernel(energy: Energy) -> Any | None:
-    """out[c, a] = change of the cell's forces along d_u; None where the energy has no record."""
+    """A kernel like `LawKernels.change`, for u alone; None where the energy has no record."""
     if energy.full is None:
         return None
     F = [variable(f"F{e}") for e in ENTRIES]
@@ -43,23 +43,15 @@ def directional_kernel(energy: Energy) -> Any | None:
         energy, "along", gradient(slope, F), inputs, "F: wp.mat33d, D: wp.mat33d", "wp.mat33d"
     )
 
-    @wp.kernel(module=name)
-    def directional(
-        first: wp.int32,
-        d: QuadratureData,
-        u: wp.array(dtype=wp.vec3d),
+    @wp.func(module=name)
+    def change_at(
+        F: wp.mat33d,
         p: wp.array2d(dtype=wp.float64),
-        d_u: wp.array(dtype=wp.vec3d),
-        out: wp.array2d(dtype=wp.vec4d),
-    ):
-        c = first + wp.tid()
-        r = d.row[c]
-        unit = wp.identity(n=3, dtype=wp.float64)
-        clear_forces(d, c, out)
-        for q in range(d.points):
-            w = d.weight[r, q]
-            if w != wp.float64(0.0):
-                dP = along(unit + gradient_at(d, c, q, u), gradient_at(d, c, q, d_u), p, c)
-                add_stress(d, c, q, w * dP, out)
+        c: wp.int32,
+        dF: wp.mat33d,
+        d_p: wp.array2d(dtype=wp.float64),
+        with_p: wp.int32,
+    ) -> wp.mat33d:
+        return along(F, dF, p, c)
 
-    return directional
+    return change_kernel(change_at, name)

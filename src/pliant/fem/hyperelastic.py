@@ -188,24 +188,20 @@ class Hyperelasticity:
 
         Symmetric in d_u, so the same call is its transpose.
         """
-        change = self.parameters if d_p is None else to_device(d_p, wp.float64)
-        launch(
-            self.kernels.change, self.cell_count,
-            [self.data, u, self.parameters, d_u, change, int(d_p is not None), self._cells],
-            grain=HEAVY,
-        )  # fmt: skip
-        launch(gather_forces, self.node_count, [self.data, self._cells, factor, out])
-        self._add_ghost(d_u, factor, out)
+        self._add_change(self.kernels.change, u, d_u, d_p, factor, out)
 
     def add_direction(self, u: wp.array, d_u: wp.array, out: wp.array, *, factor: float) -> None:
         """out += factor * K(u) d_u, without a matrix (fem.directional_tangent)."""
         kernel = None if self.law.floor > 0.0 else directional_kernel(self.law.energy)
-        if kernel is None:
-            self.add_force_change(u, d_u, out, factor=factor)
-            return
+        self._add_change(kernel or self.kernels.change, u, d_u, None, factor, out)
+
+    def _add_change(self, kernel, u, d_u, d_p, factor: float, out: wp.array) -> None:
+        change = self.parameters if d_p is None else to_device(d_p, wp.float64)
         launch(
-            kernel, self.cell_count, [self.data, u, self.parameters, d_u, self._cells], grain=HEAVY
-        )
+            kernel, self.cell_count,
+            [self.data, u, self.parameters, d_u, change, int(d_p is not None), self._cells],
+            grain=HEAVY,
+        )  # fmt: skip
         launch(gather_forces, self.node_count, [self.data, self._cells, factor, out])
         self._add_ghost(d_u, factor, out)
 

@@ -26,6 +26,7 @@ from pliant.fem.quadrature_points import (
     add_tangent,
     clear_blocks,
     clear_forces,
+    deformation_at,
     gradient_at,
 )
 from pliant.fem.viscous import viscous_stress, with_viscosity
@@ -51,6 +52,35 @@ class LawKernels:
     pull: Any
     points: Any
     exact: int
+
+
+def change_kernel(change_at: Any, name: str) -> Any:
+    """The kernel of the forces' change; change_at(F, p, c, dF, d_p, with_p) is the stress's."""
+
+    @wp.kernel(module=name)
+    def change(
+        first: wp.int32,
+        d: QuadratureData,
+        u: wp.array(dtype=wp.vec3d),
+        p: wp.array2d(dtype=wp.float64),
+        d_u: wp.array(dtype=wp.vec3d),
+        d_p: wp.array2d(dtype=wp.float64),
+        with_p: wp.int32,
+        out: wp.array2d(dtype=wp.vec4d),
+    ):
+        """out[c, a] = change of the cell's forces by changes of u and (with_p = 1) of p."""
+        c = first + wp.tid()
+        r = d.row[c]
+        clear_forces(d, c, out)
+        for q in range(d.points):
+            w = d.weight[r, q]
+            if w != wp.float64(0.0):
+                F = deformation_at(d, c, q, u)
+                dF = gradient_at(d, c, q, d_u)
+                dP = change_at(F, p, c, dF, d_p, with_p)
+                add_stress(d, c, q, w * dP, out)
+
+    return change
 
 
 @lru_cache(maxsize=256)
@@ -93,14 +123,13 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         """out[c, a] = the cell's forces at u + viscous * its forces of the rate about `at`."""
         c = first + wp.tid()
         r = d.row[c]
-        unit = wp.identity(n=3, dtype=wp.float64)
         clear_forces(d, c, out)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
-                P = stress_at(unit + gradient_at(d, c, q, u), p, c)
+                P = stress_at(deformation_at(d, c, q, u), p, c)
                 if viscous != wp.float64(0.0):
-                    F = unit + gradient_at(d, c, q, at)
+                    F = deformation_at(d, c, q, at)
                     W = gradient_at(d, c, q, rate)
                     P += viscous_stress(F, W, viscous * lam[c], viscous * mu[c])
                 add_stress(d, c, q, w * P, out)
@@ -115,12 +144,11 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
     ):
         c = first + wp.tid()
         r = d.row[c]
-        unit = wp.identity(n=3, dtype=wp.float64)
         total = wp.float64(0.0)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
-                total += w * energy_at(unit + gradient_at(d, c, q, u), p, c)
+                total += w * energy_at(deformation_at(d, c, q, u), p, c)
         out[c] = total
 
     @wp.kernel(module=name)
@@ -142,42 +170,17 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         """
         c = first + wp.tid()
         r = d.row[c]
-        unit = wp.identity(n=3, dtype=wp.float64)
         clear_blocks(d, c, blocks)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
                 A = PointMatrix()
                 if factor != wp.float64(0.0):
-                    A = tangent_at(unit + gradient_at(d, c, q, u), p, c, w * factor, way)
+                    A = tangent_at(deformation_at(d, c, q, u), p, c, w * factor, way)
                 if viscous != wp.float64(0.0):
                     v = viscous * w
-                    A = with_viscosity(A, unit + gradient_at(d, c, q, at), v * lam[c], v * mu[c])
+                    A = with_viscosity(A, deformation_at(d, c, q, at), v * lam[c], v * mu[c])
                 add_tangent(d, c, q, A, blocks)
-
-    @wp.kernel(module=name)
-    def change(
-        first: wp.int32,
-        d: QuadratureData,
-        u: wp.array(dtype=wp.vec3d),
-        p: wp.array2d(dtype=wp.float64),
-        d_u: wp.array(dtype=wp.vec3d),
-        d_p: wp.array2d(dtype=wp.float64),
-        with_p: wp.int32,
-        out: wp.array2d(dtype=wp.vec4d),
-    ):
-        """out[c, a] = change of the cell's forces by changes of u and (with_p = 1) of p."""
-        c = first + wp.tid()
-        r = d.row[c]
-        unit = wp.identity(n=3, dtype=wp.float64)
-        clear_forces(d, c, out)
-        for q in range(d.points):
-            w = d.weight[r, q]
-            if w != wp.float64(0.0):
-                F = unit + gradient_at(d, c, q, u)
-                dF = gradient_at(d, c, q, d_u)
-                dP = change_at(F, p, c, dF, d_p, with_p)
-                add_stress(d, c, q, w * dP, out)
 
     @wp.kernel(module=name)
     def pull(
@@ -192,11 +195,10 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         """out[c, j] += factor * sum over the cell of y . d force / d p_j."""
         c = first + wp.tid()
         r = d.row[c]
-        unit = wp.identity(n=3, dtype=wp.float64)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
-                F = unit + gradient_at(d, c, q, u)
+                F = deformation_at(d, c, q, u)
                 pull_at(F, p, c, gradient_at(d, c, q, y), factor * w, out)
 
     @wp.kernel(module=name)
@@ -215,4 +217,5 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         P[i] = stress_at(F[i], p, i)
         dP[i] = change_at(F[i], p, i, dF[i], p, 0)
 
+    change = change_kernel(change_at, name)
     return LawKernels(forces, energies, tangent, change, pull, points, int(exact))

@@ -70,6 +70,14 @@ def gradient_at(
 
 
 @wp.func
+def deformation_at(
+    d: QuadratureData, c: int, q: int, u: wp.array(dtype=wp.vec3d)
+) -> wp.mat33d:
+    """F = I + grad u at point q of cell c."""
+    return wp.identity(n=3, dtype=wp.float64) + gradient_at(d, c, q, u)
+
+
+@wp.func
 def clear_forces(d: QuadratureData, c: int, out: wp.array2d(dtype=wp.vec4d)):
     """No force on the cell's corners."""
     for a in range(d.k):

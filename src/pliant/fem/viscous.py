@@ -12,7 +12,13 @@ linear in W: A_ijkl = lambda F_ij F_kl + mu (B_ik d_jl + F_il F_kj), B = F F^T.
 import warp as wp
 
 from pliant.core.point_products import LANES, PointMatrix
-from pliant.fem.quadrature_points import QuadratureData, add_stress, clear_forces, gradient_at
+from pliant.fem.quadrature_points import (
+    QuadratureData,
+    add_stress,
+    clear_forces,
+    deformation_at,
+    gradient_at,
+)
 
 _TANGENT = (
     LANES
@@ -71,10 +77,9 @@ def viscous_forces(
     """out[c, a] = viscous forces of the rate w about the displacement `at`."""
     c = first + wp.tid()
     r = d.row[c]
-    unit = wp.identity(n=3, dtype=wp.float64)
     clear_forces(d, c, out)
     for q in range(d.points):
-        F = unit + gradient_at(d, c, q, at)
+        F = deformation_at(d, c, q, at)
         P = viscous_stress(F, gradient_at(d, c, q, w), lam[c], mu[c])
         add_stress(d, c, q, d.weight[r, q] * P, out)
 
@@ -101,7 +106,7 @@ def viscous_change(
     two = wp.float64(2.0)
     clear_forces(d, c, out)
     for q in range(d.points):
-        F = unit + gradient_at(d, c, q, at)
+        F = deformation_at(d, c, q, at)
         dF = gradient_at(d, c, q, d_at)
         W = gradient_at(d, c, q, w)
         S = wp.transpose(F) * W
@@ -138,7 +143,7 @@ def viscous_pull(
     clear_forces(d, c, at_bar)
     for q in range(d.points):
         weight = factor * d.weight[r, q]
-        F = unit + gradient_at(d, c, q, at)
+        F = deformation_at(d, c, q, at)
         W = gradient_at(d, c, q, w)
         Y = gradient_at(d, c, q, y)
         S = wp.transpose(F) * W

@@ -10,6 +10,8 @@ With them the diagonals that the sweeps divide by, E included (see linalg.smooth
 
 import warp as wp
 
+from pliant.linalg.blocks import inverse_of_free_part
+
 RUNS_CPU = 8
 """Runs of a level: at least the threads to be used. The cuboid of 26,624 cells needs 8 iterations
 with 1 run, 9 with 8 and 10 with 16 (one sweep)."""
@@ -37,22 +39,6 @@ def run_count(nodes: int, device: str) -> int:
             runs *= 2
         return runs
     return max(1, nodes // RUN_LENGTH_CUDA)
-
-
-@wp.func
-def free_inverse(A: wp.mat33d, free: wp.vec3d) -> wp.mat33f:
-    """Inverse of the free part of a block, zero elsewhere."""
-    B = wp.mat33d()
-    one = wp.float64(1.0)
-    for p in range(3):
-        for q in range(3):
-            B[p, q] = A[p, q] * free[p] * free[q]
-        B[p, p] = B[p, p] + (one - free[p])
-    C = wp.inverse(B)
-    for p in range(3):
-        for q in range(3):
-            C[p, q] = C[p, q] * free[p] * free[q]
-    return wp.mat33f(C)
 
 
 @wp.func
@@ -140,4 +126,4 @@ def prepare_diagonal(first: wp.int32, free: wp.array(dtype=wp.vec3d), rows: Rows
         margin = MARGIN * (margin + margin - row_sums(D))
         E = wp.float64(0.5) * wp.max(leaving - margin, wp.vec3d())
         rows.extra[i] = wp.vec3f(E)
-        rows.inverse[i] = free_inverse(D + wp.diag(E), free[i])
+        rows.inverse[i] = wp.mat33f(inverse_of_free_part(D + wp.diag(E), free[i]))
