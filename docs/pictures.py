@@ -3,8 +3,8 @@
     python docs/pictures.py            all of them, into docs/images
     python docs/pictures.py advections cut_cells
 
-Each stays below 250 kB. fine_mesh needs PLIANT_DATA, demo a `make demo` before it. The editor's
-picture has a script of its own (editor_picture.py).
+Each stays below 250 kB. fine_mesh needs PLIANT_DATA, demo a `make demo` before it, editor a
+Chromium (see editor_picture.py), law_deformations some minutes.
 """
 
 import os
@@ -160,6 +160,68 @@ def three_renderings() -> Path:
     return save("three_renderings", np.concatenate(shots, axis=1))
 
 
+def law_deformations() -> Path:
+    """The box of benchmarks/law_deformations.py, coarser, coloured by the volume that is left."""
+    sys.path.insert(0, str(IMAGES.parents[1] / "benchmarks"))
+    from law_deformations import MOTIONS, body_of, deform, law_named
+    from matplotlib import colormaps
+
+    from pliant.app.render.mesh_painter import MeshPainter
+    from pliant.app.render.stage import make_setting
+    from pliant.fem.laws import LAWS
+    from pliant.fem.stress import to_nodes
+
+    body = body_of(0.12)
+    scene, surface = pl.Scene(body), body.surface
+    rest = body.nodes[body.cells]
+    full = np.linalg.det(rest[:, 1:] - rest[:, :1])
+    columns, heights = [], (1.35, 0.75, 1.85, 1.1)  # of the rows [m]
+    for name in LAWS:
+        shots = []
+        for motion in MOTIONS.values():
+            nodes = body.nodes + deform(body, law_named(name), motion)[0]
+            x = nodes[body.cells]
+            left = to_nodes(body, np.linalg.det(x[:, 1:] - x[:, :1]) / full)
+            frame = np.array([[-0.8, 0.0, -0.6], [0.6, heights[len(shots)], 0.6]])
+            look = {"azimuth": 0.45, "elevation": 0.3}
+            size = (176, round(100.0 * (frame[1, 1] + 0.55)))  # the same scale in all rows
+            setting = make_setting(scene, [frame], *size, directions=look)
+            setting.stage.fade = 1e-6  # no floor: the boxes stand in a table
+            painter = MeshPainter(setting, len(surface.points), surface.facets)
+            share = np.clip(0.5 + (surface.points.matrix @ left - 1.0) / 0.8, 0.0, 1.0)
+            colours = colormaps["coolwarm"](share)[:, :3]
+            shots.append(painter.paint(surface.positions(nodes), colours, 3))
+        shots[0] = titled(shots[0], name)
+        columns.append(np.concatenate(shots))
+    half = (len(columns) + 1) // 2
+    columns += [_volume_scale(columns[0].shape)] * (2 * half - len(columns))
+    blocks = [np.concatenate(columns[k : k + half], axis=1) for k in (0, half)]
+    return save("law_deformations", np.concatenate(blocks))
+
+
+def _volume_scale(shape: tuple[int, ...]) -> np.ndarray:
+    """An empty column with the colours of the volumes in it."""
+    from matplotlib import colormaps
+
+    column = np.full(shape, 250, np.uint8)
+    ramp = colormaps["coolwarm"](np.linspace(1.0, 0.0, 200))[:, None, :3]
+    column[60:260, 40:64] = (255.0 * ramp).astype(np.uint8)
+    picture = Image.fromarray(column)
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(size=13)
+    pen.text((40, 30), "volume", fill=INK, font=font)
+    for y, text in ((60, "140 %"), (160, "100 %"), (260, "60 %")):
+        pen.text((74, y), text, fill=INK, font=font, anchor="lm")
+    return np.asarray(picture)
+
+
+def editor() -> Path:
+    """The editor's page, taken by editor_picture.py."""
+    from editor_picture import OUT, take
+
+    take()
+    return OUT
+
+
 def fine_mesh() -> Path | None:
     """A dragon of 47,794 triangles carried by 10,216 cells; needs the folder PLIANT_DATA."""
     folder = os.environ.get("PLIANT_DATA")
@@ -201,7 +263,17 @@ def _drawn(figure) -> np.ndarray:
 
 
 PICTURES = {
-    f.__name__: f for f in (advections, cut_cells, torus_drop, three_renderings, fine_mesh, demo)
+    f.__name__: f
+    for f in (
+        advections,
+        cut_cells,
+        torus_drop,
+        three_renderings,
+        law_deformations,
+        fine_mesh,
+        demo,
+        editor,
+    )
 }
 
 if __name__ == "__main__":
