@@ -266,6 +266,15 @@ def test_what_cannot_be_is_one_sentence(scene, tmp_path, run, options, match):
     assert not out.exists()
 
 
+def test_a_damaged_recording_leaves_nothing_behind(scene, tmp_path, run):
+    (tmp_path / "seen").mkdir()
+    (tmp_path / "seen" / "frame_0.npz").write_bytes(b"PK")
+    out = tmp_path / "fit"
+    _, err = run("reconstruct", scene, "--out", out, "--observations", tmp_path / "seen", code=2)
+    assert "frame_0.npz" in err
+    assert not out.exists()
+
+
 def test_values_and_labels():
     plane = {"type": "plane", "normal": [0.1, 1.0, 0.0], "offset": -2.0}
     scene = build_scene(block(material=SOFT, obstacles=[plane]))

@@ -8,7 +8,7 @@ on how the range was cut, and one thread or two give identical bits.
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import warp as wp
@@ -157,3 +157,8 @@ def share(array: np.ndarray, dtype: Any) -> wp.array:
 def zeros(shape: int | tuple[int, ...], dtype: Any) -> wp.array:
     """Zeros on the current device."""
     return wp.zeros(shape, dtype=dtype, device=_device)
+
+
+def column(array: wp.array, j: int) -> wp.array:
+    """Column j of a two-dimensional array: the same memory, seen with a stride."""
+    return cast(wp.array, array[:, j])

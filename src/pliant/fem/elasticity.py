@@ -19,7 +19,7 @@ Cell kernels write to their own cell, node kernels gather: no atomics, the same 
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import launch, share, to_device, zeros
+from pliant.core.launch import column, launch, share, to_device, zeros
 from pliant.fem.assembly import assemble
 from pliant.fem.body import Body
 from pliant.fem.cell_data import (
@@ -251,9 +251,11 @@ class Elasticity:
         """
         at = turned if self.corotated else None
         add_force_tangents(self.data, w, s, at, d_turned, d_lam, d_mu, out, factor)
-        for j in range(out.shape[1] if self._ghost is not None else 0):
+        if self._ghost is None:
+            return
+        for j in range(out.shape[1]):
             self._ghost.add_force_by_moduli(
-                w, d_lam[:, j], d_mu[:, j], out[:, j], factor=factor
+                w, column(d_lam, j), column(d_mu, j), column(out, j), factor=factor
             )
 
     def add_force_adjoint(

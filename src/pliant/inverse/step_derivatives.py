@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.errors import SolverFailure
-from pliant.core.launch import to_device, zeros
+from pliant.core.launch import column, to_device, zeros
 from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact_tangent
 from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import State, System
@@ -106,12 +106,12 @@ class StepDerivatives:
             to_device(np.stack([f.numpy() for f in group], axis=1), wp.vec3d)
             for group in (sides, starts)
         )
-        for column in self._batched[k].solve(b, x, Tolerance(relative=tolerance)):
-            if not column.outcome.ok and column.residual > 1e3 * column.target:
-                raise SolverFailure(f"The tangent solve failed: {column.outcome.value}.")
-        found = x.numpy()
+        for found in self._batched[k].solve(b, x, Tolerance(relative=tolerance)):
+            if not found.outcome.ok and found.residual > 1e3 * found.target:
+                raise SolverFailure(f"The tangent solve failed: {found.outcome.value}.")
+        solved = x.numpy()
         for j, start in enumerate(starts):
-            start.assign(np.ascontiguousarray(found[:, j]))
+            start.assign(np.ascontiguousarray(solved[:, j]))
 
     def advance_tangent(self, scheme, change: State, dx: wp.array, t: float) -> State:
         """(du', dv', da') of the table."""
@@ -132,10 +132,10 @@ class StepDerivatives:
         w = self._mix(scheme.stiffness_weights(material.stiffness_damping), state4)
         d_turned = zeros((s.node_count, len(directions)), wp.vec3d)
         for j, change in enumerate(changes):
-            combine(d_turned[:, j], *zip(scheme.predictor, change.fields(), strict=True))
+            combine(column(d_turned, j), *zip(scheme.predictor, change.fields(), strict=True))
         b = self._elastic_tangents(w, scheme.force_total, s.predicted, d_turned, directions)
         return [
-            self._right_hand_side(before, after, state4, w, *own, d_turned[:, j], b[:, j])
+            self._right_hand_side(before, after, state4, w, *own, column(d_turned, j), column(b, j))
             for j, own in enumerate(zip(changes, directions, strict=True))
         ]
 
@@ -356,7 +356,7 @@ class StepDerivatives:
         s.elasticity.rotate(state.u)
         still = zeros((s.node_count, len(directions)), wp.vec3d)
         b = self._elastic_tangents(w, 1.0, state.u, still, directions)
-        forces = [b[:, j] for j in range(len(directions))]
+        forces = [column(b, j) for j in range(len(directions))]
         for own in zip(forces, d_v, directions, strict=True):
             self._add_initial_tangent(state, w, *own)
         return forces
@@ -403,7 +403,7 @@ class StepDerivatives:
             s.contact.add_product(z, out, factor=-share)
 
     def _mix(self, weights, fields) -> wp.array:
-        out = wp.empty(fields[0].shape, dtype=wp.vec3d, device=fields[0].device)
+        out = zeros(fields[0].shape, wp.vec3d)  # contiguous, as a column is not
         combine(out, *zip([float(c) for c in weights], fields, strict=True))
         return out
 

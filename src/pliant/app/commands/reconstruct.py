@@ -253,16 +253,16 @@ def reconstruct_into(
         if directory.status() == "finished":
             note(f"{directory.path}: is finished already; --overwrite would fit again.")
             return directory.result()
-    else:
+    truth = scene_values(scene)
+    if observations is not None:  # before anything is written
+        seen = _recorded(scene, starts, Path(observations), units, frame_rate, crop)
+        truth = _stated_truth(Path(observations))
+    if not going_on:
         if directory.exists:
             directory.clear()
         directory.begin(scene, asked)
     if observations is None:
         seen = _filmed(scene, name, film, directory, asked["film_steps"])
-        truth = scene_values(scene)
-    else:
-        seen = _recorded(scene, starts, Path(observations), units, frame_rate, crop)
-        truth = _stated_truth(Path(observations))
     if laws:
         result = choose_material(
             scene, seen, laws, directory.path, cost=cost, loss=loss, options=options
