@@ -125,4 +125,8 @@ class Extension:
         # and adjoint is then two triangular solves.
         band = self._differences[:, self.active_count :]
         normal = (band.T @ band).tocsc()
-        return splu(normal, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+        # Positive definite: without pivots the factors keep the pattern and are a tenth smaller.
+        return splu(
+            normal, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, relax=1,
+            options={"SymmetricMode": True},
+        )  # fmt: skip
