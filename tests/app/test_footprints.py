@@ -10,7 +10,7 @@ import warp as wp
 
 import pliant as pl
 from pliant.app.picture import Camera, Studio
-from pliant.app.render.field_painter import crossed_cells
+from pliant.app.render.field_painter import cells_inside
 from pliant.app.render.footprints import (
     ball_stretches,
     camera_projection,
@@ -121,8 +121,8 @@ def test_stretches_hold_where_a_ball_is_met(studio):
     """|eye + t d| = 1 has t = -b -+ sqrt(b^2 - c): both lie in the block's stretch."""
     h, view = 0.1, studio.setting.view
     nodes = np.stack(np.meshgrid(*[np.arange(-1.3, 1.31, h)] * 3, indexing="ij"), axis=-1)
-    cells = crossed_cells(np.linalg.norm(nodes, axis=-1) < 1.0)
-    centres = nodes[0, 0, 0] + h * (cells + 0.5)
+    cells, crossed = cells_inside(np.linalg.norm(nodes, axis=-1) < 1.0)
+    centres = nodes[0, 0, 0] + h * (cells[crossed] + 0.5)
     projection = camera_projection(view, 6)
     radius = 0.5 * h * np.sqrt(3.0)
     parts = ball_stretches(projection, to_device(centres, wp.vec3f), radius).numpy()

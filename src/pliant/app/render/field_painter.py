@@ -28,6 +28,9 @@ BLOCK = 6
 
 AXES = ("x", "y", "z", "camera")
 
+Plane = tuple[np.ndarray, float]
+"""Unit normal towards the camera, and normal . x on the plane."""
+
 
 @dataclass(frozen=True)
 class Cut:
@@ -48,8 +51,8 @@ class Cut:
         if self.at is not None and not np.isfinite(self.at):
             raise BadInput(f"The place of a slice must be a coordinate, not {self.at}.")
 
-    def plane(self, forward: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, float]:
-        """Unit normal towards the camera, and normal . x on the plane."""
+    def plane(self, forward: np.ndarray, middle: np.ndarray) -> Plane:
+        """Where it lies, seen along `forward`, for a body around `middle`."""
         if self.axis == "camera":
             normal = -forward
             return normal, float(normal @ middle) + (self.at or 0.0)
@@ -93,8 +96,9 @@ class FieldPainter:
         transfer = distance_colours(grid.spacing, -float(phi.min()))
         if self._cut is not None and self._cut.transfer is not None:
             transfer = self._cut.transfer
-        field = self._rays(phi, grid, shade)
-        volume = self._volume(phi, grid, transfer, field.slope.numpy())
+        plane = self._plane(phi, grid)
+        field = self._rays(phi, grid, shade, plane)
+        volume = self._volume(phi, grid, transfer, field.slope.numpy(), plane)
         arrays = [field, transfer.table(), self._solids.id, volume, setting.view, setting.stage]
 
         def cast(pixels: wp.array, count: int, out: wp.array) -> None:
@@ -119,15 +123,29 @@ class FieldPainter:
             launch(find_sliced, len(touched), inputs, grain=1000)
         return empty.unchanged(touched, field.eye, samples)
 
-    def _rays(self, phi: np.ndarray, grid: Any, shade: np.ndarray) -> Any:
+    def _plane(self, phi: np.ndarray, grid: Any) -> Plane | None:
+        if self._cut is None:
+            return None
+        inside = np.argwhere(phi < 0.0)
+        middle = grid.corner + grid.spacing * 0.5 * (inside.min(axis=0) + inside.max(axis=0))
+        return self._cut.plane(self._setting.camera.axes()[2], middle)
+
+    def _rays(self, phi: np.ndarray, grid: Any, shade: np.ndarray, plane: Plane | None) -> Any:
         field: Any = Field()
         field.phi = to_device(phi.astype(np.float32).reshape(-1), wp.float32)
         field.slope = zeros(phi.size, wp.vec3f)
         field.colour = share(shade.reshape(-1, 3), wp.vec3f)
         launch(nodal_slopes, phi.size, [field.phi, wp.vec3i(*phi.shape), field.slope])
         half = 0.5 * grid.spacing
-        centres = grid.corner + half + grid.spacing * crossed_cells(phi < 0.0)
         radius = 1.001 * np.sqrt(3.0) * half
+        cells, crossed = cells_inside(phi < 0.0)
+        centres = grid.corner + half + grid.spacing * cells
+        if plane is None:
+            centres = centres[crossed]
+        else:  # rays meet nothing before the plane, and may be inside when they come to it
+            beyond = centres @ plane[0] - plane[1]
+            met = (crossed & (beyond <= radius)) | (np.abs(beyond) <= radius)
+            centres = centres[met] if met.any() else centres[:1]
         places = to_device(centres.astype(np.float32), wp.vec3f)
         field.eye = camera_projection(self._setting.view, BLOCK)
         field.lamp = lamp_projection(self._setting.stage, centres, radius)
@@ -136,7 +154,12 @@ class FieldPainter:
         return field
 
     def _volume(
-        self, phi: np.ndarray, grid: Any, transfer: TransferFunction, slope: np.ndarray
+        self,
+        phi: np.ndarray,
+        grid: Any,
+        transfer: TransferFunction,
+        slope: np.ndarray,
+        plane: Plane | None,
     ) -> Any:
         volume: Any = Volume()
         volume.corner = wp.vec3f(*map(float, grid.corner))
@@ -147,20 +170,21 @@ class FieldPainter:
         volume.pace = float(np.clip(0.95 / np.percentile(steep, 98.0), 0.3, 1.0))
         volume.solids = int(bool(self._setting.solids))
         volume.cut, volume.cap, volume.depth = 0, 0, transfer.depth
-        if self._cut is not None:
-            inside = np.argwhere(phi < 0.0)
-            middle = grid.corner + grid.spacing * 0.5 * (inside.min(axis=0) + inside.max(axis=0))
-            normal, at = self._cut.plane(self._setting.camera.axes()[2], middle)
+        if self._cut is not None and plane is not None:
+            normal, at = plane
             volume.cut, volume.cap = 1, int(self._cut.values)
             volume.cut_normal, volume.cut_offset = wp.vec3f(*map(float, normal)), float(at)
         return volume
 
 
-def crossed_cells(inside: np.ndarray) -> np.ndarray:
-    """Cells (n, 3) with corners on both sides; a trilinear field changes its sign nowhere else."""
+def cells_inside(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cells (n, 3) with a corner inside, and which of them (n,) have one outside too.
+
+    A trilinear field changes its sign in the latter only.
+    """
     some, every = inside, inside
     for axis in range(inside.ndim):
         low = tuple(slice(None, -1) if d == axis else slice(None) for d in range(inside.ndim))
         high = tuple(slice(1, None) if d == axis else slice(None) for d in range(inside.ndim))
         some, every = some[low] | some[high], every[low] & every[high]
-    return np.argwhere(some & ~every)
+    return np.argwhere(some), ~every[some]
