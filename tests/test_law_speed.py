@@ -9,7 +9,9 @@ import warp as wp
 import pliant as pl
 from pliant.core.launch import set_threads, thread_count, to_device, zeros
 from pliant.dynamics.integrators import Newmark1
+from pliant.dynamics.law_statics import solve_law_static
 from pliant.dynamics.law_system import LawSystem
+from pliant.dynamics.newton import DIRECT_NODES
 from pliant.linalg.pcg import Tolerance
 
 
@@ -132,3 +134,15 @@ def test_same_bits_at_walls_for_one_and_two_threads():
     finally:
         set_threads(before)
     assert np.array_equal(*ends)
+
+
+def test_a_push_from_balance_is_solved_well():
+    """A load step starts in balance: that says nothing about the push of the held parts."""
+    body = pl.TetBody(pl.shapes.box(center=(0, 0.5, 0), size=(0.8, 1, 0.8)), edge_length=0.11)
+    ends = [pl.shapes.half_space(normal=(0, s, 0), offset=o + 1e-9) for s, o in ((1, 0), (-1, -1))]
+    assert len(body.nodes) > DIRECT_NODES  # smaller ones are factorised
+    held = [pl.Fixed(ends[0]), pl.Fixed(ends[1], (0.0, -0.04, 0.0))]
+    scene = pl.Scene(body, gravity=(0, 0, 0), fixed=held, law="neo-hookean")
+    rest = np.zeros((len(body.nodes), 3))
+    _, records, _ = solve_law_static(LawSystem(scene), tolerance=1e-6, start=rest, ramp=False)
+    assert sum(r.iterations for r in records) <= 3

@@ -172,7 +172,9 @@ class Newton:
             norm = self._improve(x, r, norm, recent)
         record.history.append(norm / scale)
         goal = 0.5 * tolerance * scale  # what the last iteration should leave
-        forcing, clamped_for = _forcing(LOOSEST, goal / max(norm, 1e-300)), PATIENCE
+        forcing, clamped_for = LOOSEST, PATIENCE
+        if given is None:  # else the held parts' push is still to come
+            forcing = _forcing(LOOSEST, goal / max(norm, 1e-300))
         best, waited = (np.inf if given is not None else norm), 0
         while norm > tolerance * scale or given is not None:
             if record.iterations >= MAX_ITERATIONS:
