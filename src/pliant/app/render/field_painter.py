@@ -8,9 +8,10 @@ import warp as wp
 
 from pliant.app.render.colouring import Scale
 from pliant.app.render.empty_stage import find_sliced
-from pliant.app.render.field_rays import Field, Volume, draw_field, nodal_slopes
+from pliant.app.render.field_march import Field, Volume, nodal_slopes
+from pliant.app.render.field_rays import UNSEEN, draw_field
 from pliant.app.render.footprints import ball_stretches, camera_projection, lamp_projection
-from pliant.app.render.pixels import Unchanged, antialiased
+from pliant.app.render.pixels import Unchanged, antialiased, find_uneven
 from pliant.app.render.stage import Setting
 from pliant.app.render.transfer import TransferFunction, distance_colours
 from pliant.core.errors import BadInput
@@ -101,11 +102,19 @@ class FieldPainter:
         volume = self._volume(phi, grid, transfer, field.slope.numpy(), plane)
         arrays = [field, transfer.table(), self._solids.id, volume, setting.view, setting.stage]
 
+        width, height = int(setting.view.width), int(setting.view.height)
+        behind = zeros(width * height if self._cut is not None else 0, wp.vec3f)
+        behind.fill_(wp.vec3f(UNSEEN, UNSEEN, UNSEEN))
+
         def cast(pixels: wp.array, count: int, out: wp.array) -> None:
-            launch(draw_field, len(pixels), [pixels, count, *arrays, out], grain=2000)
+            more = count > 1 and self._cut is not None
+            uneven = find_uneven(behind, pixels, width, height) if more else zeros(0, wp.bool)
+            launch(
+                draw_field, len(pixels), [pixels, count, *arrays, behind, uneven, out], grain=2000
+            )
 
         kept = None if setting.solids else self._kept(field, volume, samples)
-        return antialiased(cast, int(setting.view.width), int(setting.view.height), samples, kept)
+        return antialiased(cast, width, height, samples, kept)
 
     def _kept(self, field: Any, volume: Any, samples: int) -> Unchanged:
         empty = self._setting.empty

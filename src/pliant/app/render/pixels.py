@@ -122,14 +122,20 @@ def antialiased(
     if len(pixels):
         cast(pixels, 1, light)
     if samples > 1:
-        flags = zeros(count, wp.bool)
-        inputs = [pixels, light, width, height, UNEVEN, flags]
-        launch(_find_uneven, len(pixels), inputs, grain=GRAIN)
+        flags = find_uneven(light, pixels, width, height)
         edges = np.flatnonzero(flags.numpy()).astype(np.int32)
         if len(edges):
             cast(to_device(_combed(edges, width), wp.int32), samples, light)
     launch(_encode, len(pixels), [pixels, light, share(_table(), wp.uint8), out], grain=GRAIN)
     return out.numpy().reshape(height, width, 3).copy()
+
+
+def find_uneven(light: wp.array, pixels: wp.array, width: int, height: int) -> wp.array:
+    """Which of some pixels (bool, for all of the picture) differ from a neighbour in `light`."""
+    flags = zeros(width * height, wp.bool)
+    inputs = [pixels, light, width, height, UNEVEN, flags]
+    launch(_find_uneven, len(pixels), inputs, grain=GRAIN)
+    return flags
 
 
 def _combed(pixels: np.ndarray, width: int) -> np.ndarray:
