@@ -19,7 +19,7 @@ from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact
 from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
-from pliant.inverse.wall_derivatives import WallDerivatives
+from pliant.inverse.initial_derivatives import InitialDerivatives
 from pliant.linalg.batched import BatchedConjugateGradients
 from pliant.linalg.blocks import combine, keep_free
 from pliant.linalg.multigrid import Multigrid
@@ -30,36 +30,20 @@ LARGEST_BATCH = 8
 """Tangents solved at once: beyond it the vectors no longer fit the cache beside the matrix."""
 
 
-class StepDerivatives:
+class StepDerivatives(InitialDerivatives):
     """Tangent and adjoint of the steps of one system."""
 
     def __init__(self, system: System, *, tolerance: float | None = None):
-        self.system = system
+        super().__init__(system)
         self.tolerance = tolerance or system.scene.tolerance
         n = system.node_count
-        self._y, self._zero, self._z, self._product = (zeros(n, wp.vec3d) for _ in range(4))
+        self._y, self._z, self._product = (zeros(n, wp.vec3d) for _ in range(3))
         self._batched: dict[int, BatchedConjugateGradients] = {}
-        self._walls = WallDerivatives(system)
         multigrid = isinstance(system.preconditioner, Multigrid)
         self._recent = RecentErrors(n) if multigrid else None
         self._backward_tolerance: float | None = None
 
     # forward -----------------------------------------------------------------------------------
-
-    def initial_tangents(self, state: State, directions: list[Direction]) -> list[State]:
-        """Changes of the initial state (see System.initial_state)."""
-        s = self.system
-        velocities = [to_device(d.velocity * s.boundary.free, wp.vec3d) for d in directions]
-        forces = self._force_tangents(state, velocities, directions) if directions else []
-        out = []
-        for d, velocity, force in zip(directions, velocities, forces, strict=True):
-            heavier = s.starting_mass_change(d.mass)[:, None]
-            a = force.numpy() - heavier * self._pushed(state)
-            a = a / s.starting_mass()[:, None] + d.gravity
-            a -= s.material.mass_damping * d.velocity + d.mass_damping * state.v.numpy()
-            a = to_device(a * s.boundary.free, wp.vec3d)
-            out.append(State(zeros(s.node_count, wp.vec3d), velocity, a, state.t))
-        return out
 
     def tangents(
         self,
@@ -186,24 +170,6 @@ class StepDerivatives:
         keep_free(b, s.matrix.free)
         return b
 
-    def _elastic_tangents(
-        self, w: wp.array, s_total: float, turned: wp.array, d_turned: wp.array,
-        directions: list[Direction],
-    ) -> wp.array:
-        """Changes of minus the elastic force by those of the rotations and of the moduli.
-
-        d_turned and the result: (nodes, directions).
-        """
-        out = wp.zeros_like(d_turned)
-        lam, mu = (
-            to_device(np.stack(part, axis=1), wp.float64)
-            for part in ([d.lam for d in directions], [d.mu for d in directions])
-        )
-        self.system.elasticity.add_force_tangents(
-            w, s_total, turned, d_turned, lam, mu, out, factor=-1.0
-        )
-        return out
-
     # backward ----------------------------------------------------------------------------------
 
     def begin_adjoint(self, tolerance: float | None = None) -> None:
@@ -295,92 +261,7 @@ class StepDerivatives:
         combine(out[1], (1.0, out[1]), (1.0, v_bar))
         return State(out[0], out[1], out[2], before.t)
 
-    def initial_adjoint(self, state: State, bar: State, dual: Direction) -> None:
-        """Parameters' share of the initial state's dual: the transpose of `initial_tangents`."""
-        s = self.system
-        free = s.boundary.free
-        a_bar = bar.a.numpy() * free
-        v_bar = bar.v.numpy() * free
-        f_bar = a_bar / s.starting_mass()[:, None]
-        dual.mass -= s.starting_mass_pull(np.sum(f_bar * self._pushed(state), axis=1))
-        v_bar = v_bar - s.material.mass_damping * a_bar
-        dual.mass_damping -= float(np.sum(a_bar * state.v.numpy()))
-        dual.gravity += a_bar.sum(axis=0)
-        # force = loads - elastic(u + beta v) + contact
-        beta = s.material.stiffness_damping
-        w = self._mix((1.0, beta), (state.u, state.v))
-        f_dev = to_device(f_bar, wp.vec3d)
-        minus = wp.empty_like(f_dev)
-        combine(minus, (-1.0, f_dev))
-        n = s.node_count
-        lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
-        turned_bar, w_bar, u_bar, vc_bar, base_u_bar, base_v_bar = (
-            zeros(n, wp.vec3d) for _ in range(6)
-        )
-        s.elasticity.rotate(state.u)
-        s.elasticity.add_force_adjoint(w, 1.0, state.u, minus, lam_bar, mu_bar, turned_bar)
-        s.elasticity.add_force(f_dev, 0.0, w_bar, factor=-1.0)
-        dual.lam += lam_bar.numpy()
-        dual.mu += mu_bar.numpy()
-        if s.walls is not None:
-            s.walls.add_force(f_dev, w_bar, factor=-1.0)
-            self._walls.add_adjoint(w.numpy(), state.t, f_bar, dual, static=True)
-        if s.contact is not None:
-            c = add_contact_adjoint(
-                s.contact, (state.u, state.v, state.u, state.u, state.v), f_dev,
-                f_new=1.0, f_old=0.0, implicit=False,
-                out=(u_bar, vc_bar, turned_bar, base_u_bar, base_v_bar),
-            )  # fmt: skip
-            dual.normal += c.normal
-            dual.offset += c.offset
-            dual.contact_stiffness += c.stiffness
-        wb = w_bar.numpy()
-        dual.stiffness_damping += float(np.sum(wb * state.v.numpy()))
-        v_bar = v_bar + vc_bar.numpy() + base_v_bar.numpy()
-        dual.velocity += (v_bar + beta * wb) * free
-
-    def _pushed(self, state: State) -> np.ndarray:
-        """Initial acceleration by forces other than gravity and mass damping."""
-        s = self.system
-        g = vector3("gravity", s.scene.gravity)
-        return state.a.numpy() + s.material.mass_damping * state.v.numpy() - g * s.boundary.free
-
     # parts -------------------------------------------------------------------------------------
-
-    def _force_tangents(
-        self, state: State, d_v: list[wp.array], directions: list[Direction]
-    ) -> list[wp.array]:
-        """Changes of the total force at the initial state, d_v those of its velocity."""
-        s = self.system
-        w = self._mix((1.0, s.material.stiffness_damping), (state.u, state.v))
-        s.elasticity.rotate(state.u)
-        still = zeros((s.node_count, len(directions)), wp.vec3d)
-        b = self._elastic_tangents(w, 1.0, state.u, still, directions)
-        forces = [column(b, j) for j in range(len(directions))]
-        for own in zip(forces, d_v, directions, strict=True):
-            self._add_initial_tangent(state, w, *own)
-        return forces
-
-    def _add_initial_tangent(
-        self, state: State, w: wp.array, b: wp.array, d_v: wp.array, d: Direction
-    ) -> None:
-        """b += change of the initial force other than by rotations and moduli."""
-        s = self.system
-        if np.any(d.velocity) or d.stiffness_damping != 0.0:
-            weights = (s.material.stiffness_damping, d.stiffness_damping)
-            d_w = self._mix(weights, (d_v, state.v))
-            s.elasticity.add_force(d_w, 0.0, b, factor=-1.0)
-            if s.walls is not None:
-                s.walls.add_force(d_w, b, factor=-1.0)
-        if s.walls is not None:
-            self._add_host(b, self._walls.tangent(w.numpy(), state.t, d, static=True))
-        if s.contact is not None:
-            add_contact_tangent(
-                s.contact, (state.u, state.v, state.u, state.u, state.v),
-                (self._zero, d_v, self._zero, self._zero, d_v),
-                f_new=1.0, f_old=0.0, implicit=False, normal=d.normal, offset=d.offset,
-                stiffness=d.contact_stiffness, out=b,
-            )  # fmt: skip
 
     def _add_stiffness(self, z: wp.array, out: wp.array, factor: float) -> None:
         """out += factor * (K + walls) z, from the matrix of the step where that holds them.
@@ -401,14 +282,6 @@ class StepDerivatives:
         s.add_inertia(z, out, -share * scheme.mass_weights(material.mass_damping)[0])
         if s.contact is not None:
             s.contact.add_product(z, out, factor=-share)
-
-    def _mix(self, weights, fields) -> wp.array:
-        out = zeros(fields[0].shape, wp.vec3d)  # contiguous, as a column is not
-        combine(out, *zip([float(c) for c in weights], fields, strict=True))
-        return out
-
-    def _add_host(self, b: wp.array, host: np.ndarray) -> None:
-        combine(b, (1.0, b), (1.0, to_device(host, wp.vec3d)))
 
     def _solve(
         self,
