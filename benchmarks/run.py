@@ -39,6 +39,9 @@ CASES = [
 SEED_MS = {"torus": 211.0, "bunny": 39.0, "dragon": 450.0}
 """Forward step of seed 000 on a GTX 1060 (its table 5.2)."""
 
+ROUNDS, LARGE_MS = 3, 300.0
+"""Runs of a case, one round after the other; a case whose step takes longer is run once."""
+
 ALLOWED = 0.7
 """A ratio may fall to this share of the committed one before `--check` fails: two runs on a shared
 machine differ by about 20 %."""
@@ -133,15 +136,22 @@ def turns(*pair: tuple[Scene, int], steps: int = 30) -> float:
 
 
 def run_cases() -> dict[str, dict]:
-    results = {}
-    for name, arguments in CASES:
-        command = [sys.executable, "-m", "pliant", "bench", *arguments, "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print(f"{name}: skipped ({done.stderr.strip().splitlines()[-1]})")
-            continue
-        results[name] = json.loads(done.stdout)
-        print(f"{name}: {results[name]['step_ms']:.1f} ms a step")
+    """The quickest of three runs of each case, the large ones once: noise only adds."""
+    results: dict[str, dict] = {}
+    for again in range(ROUNDS):
+        for name, arguments in CASES:
+            known = results.get(name)
+            if again and (known is None or known["step_ms"] > LARGE_MS):
+                continue
+            command = [sys.executable, "-m", "pliant", "bench", *arguments, "--json"]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            if done.returncode:
+                print(f"{name}: skipped ({done.stderr.strip().splitlines()[-1]})")
+                continue
+            found = json.loads(done.stdout)
+            print(f"{name}: {found['step_ms']:.1f} ms a step")
+            if known is None or found["step_ms"] < known["step_ms"]:
+                results[name] = found
     return results
 
 
