@@ -25,8 +25,8 @@ def chromium_path() -> str | None:
     return given or next((p for p in map(shutil.which, NAMES) if p), None)
 
 
-@pytest.fixture(scope="session")
-def browser(tmp_path_factory):
+@pytest.fixture(scope="module")  # an idle page still draws, at a third of a core
+def browser():
     path = chromium_path()
     if path is None:
         warnings.warn(MISSING, stacklevel=1)
