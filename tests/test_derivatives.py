@@ -8,8 +8,9 @@ import warp as wp
 
 import pliant as pl
 from pliant.core.launch import launch, to_device, zeros
-from pliant.dynamics.contact import Contact, ObstacleData, touch
+from pliant.dynamics.contact import Contact
 from pliant.dynamics.contact_derivatives import turn
+from pliant.dynamics.contact_points import ObstacleData, touch
 from pliant.dynamics.system import State, System
 from pliant.inverse.sensitivity import run, run_adjoint, run_with_tangents
 from pliant.inverse.unknowns import UnknownSet, make_unknown

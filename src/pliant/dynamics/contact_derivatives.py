@@ -21,8 +21,8 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import launch, zeros
-from pliant.dynamics.contact import (
-    Contact,
+from pliant.dynamics.contact import Contact
+from pliant.dynamics.contact_points import (
     ObstacleData,
     PointData,
     carried,
@@ -46,7 +46,7 @@ class Turn:
 
 @wp.func
 def sampled_slope(o: ObstacleData, x: wp.vec3d) -> wp.vec3d:
-    """Gradient of the sampled distance (see dynamics.contact.sampled_distance)."""
+    """Gradient of the sampled distance (see contact_points.sampled_distance)."""
     one = wp.float64(1.0)
     t = (x - o.origin) / o.spacing
     inside = wp.vec3d()

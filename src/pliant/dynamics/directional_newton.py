@@ -17,7 +17,8 @@ import warp as wp
 
 from pliant.core.launch import launch, zeros
 from pliant.core.solution import Outcome, Solution
-from pliant.dynamics.contact import Contact, PointData, carried
+from pliant.dynamics.contact import Contact
+from pliant.dynamics.contact_points import PointData, carried
 from pliant.linalg.blocks import combine, dot, keep_free
 from pliant.linalg.pcg import Preconditioner
 

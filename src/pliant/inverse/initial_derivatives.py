@@ -44,44 +44,48 @@ class InitialDerivatives:
         s = self.system
         free = s.boundary.free
         a_bar = bar.a.numpy() * free
-        v_bar = bar.v.numpy() * free
+        v_bar = bar.v.numpy() * free - s.material.mass_damping * a_bar
         f_bar = a_bar / s.starting_mass()[:, None]
         dual.mass -= s.starting_mass_pull(np.sum(f_bar * self._pushed(state), axis=1))
-        v_bar = v_bar - s.material.mass_damping * a_bar
         dual.mass_damping -= float(np.sum(a_bar * state.v.numpy()))
         dual.gravity += a_bar.sum(axis=0)
-        # force = loads - elastic(u + beta v) + contact
+        y = to_device(f_bar, wp.vec3d)
+        v_bar = v_bar + self._force_adjoint(state, y, dual) + self._touch_adjoint(state, y, dual)
+        dual.velocity += v_bar * free
+
+    def _force_adjoint(self, state: State, y: wp.array, dual: Direction) -> np.ndarray:
+        """Velocity's share, (nodes, 3), in - y . elastic(u + beta v); the parameters' to dual."""
+        s = self.system
         beta = s.material.stiffness_damping
         w = self._mix((1.0, beta), (state.u, state.v))
-        f_dev = to_device(f_bar, wp.vec3d)
-        minus = wp.empty_like(f_dev)
-        combine(minus, (-1.0, f_dev))
-        n = s.node_count
         lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
-        turned_bar, w_bar, u_bar, vc_bar, base_u_bar, base_v_bar = (
-            zeros(n, wp.vec3d) for _ in range(6)
-        )
+        turned_bar, w_bar = (zeros(s.node_count, wp.vec3d) for _ in range(2))
         s.elasticity.rotate(state.u)
+        minus = self._mix((-1.0,), (y,))
         s.elasticity.add_force_adjoint(w, 1.0, state.u, minus, lam_bar, mu_bar, turned_bar)
-        s.elasticity.add_force(f_dev, 0.0, w_bar, factor=-1.0)
+        s.elasticity.add_force(y, 0.0, w_bar, factor=-1.0)
         dual.lam += lam_bar.numpy()
         dual.mu += mu_bar.numpy()
         if s.walls is not None:
-            s.walls.add_force(f_dev, w_bar, factor=-1.0)
-            self._walls.add_adjoint(w.numpy(), state.t, f_bar, dual, static=True)
-        if s.contact is not None:
-            c = add_contact_adjoint(
-                s.contact, (state.u, state.v, state.u, state.u, state.v), f_dev,
-                f_new=1.0, f_old=0.0, implicit=False,
-                out=(u_bar, vc_bar, turned_bar, base_u_bar, base_v_bar),
-            )  # fmt: skip
-            dual.normal += c.normal
-            dual.offset += c.offset
-            dual.contact_stiffness += c.stiffness
-        wb = w_bar.numpy()
-        dual.stiffness_damping += float(np.sum(wb * state.v.numpy()))
-        v_bar = v_bar + vc_bar.numpy() + base_v_bar.numpy()
-        dual.velocity += (v_bar + beta * wb) * free
+            s.walls.add_force(y, w_bar, factor=-1.0)
+            self._walls.add_adjoint(w.numpy(), state.t, y.numpy(), dual, static=True)
+        dual.stiffness_damping += float(np.sum(w_bar.numpy() * state.v.numpy()))
+        return beta * w_bar.numpy()
+
+    def _touch_adjoint(self, state: State, y: wp.array, dual: Direction) -> np.ndarray | float:
+        """The same of y . contact."""
+        s = self.system
+        if s.contact is None:
+            return 0.0
+        out = tuple(zeros(s.node_count, wp.vec3d) for _ in range(5))
+        c = add_contact_adjoint(
+            s.contact, (state.u, state.v, state.u, state.u, state.v), y,
+            f_new=1.0, f_old=0.0, implicit=False, out=out,
+        )  # fmt: skip
+        dual.normal += c.normal
+        dual.offset += c.offset
+        dual.contact_stiffness += c.stiffness
+        return out[1].numpy() + out[4].numpy()  # by v, and by the v that x = 0 would leave
 
     def _pushed(self, state: State) -> np.ndarray:
         """Initial acceleration by forces other than gravity and mass damping."""

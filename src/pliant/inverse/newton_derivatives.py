@@ -346,24 +346,14 @@ class LawStepDerivatives(StepDerivatives):
         dual.lam += lam
         dual.mu += mu
 
-    def initial_adjoint(self, state: State, bar: State, dual: Direction) -> None:
-        """Parameters' share of the initial state's dual: the transpose of `initial_tangents`."""
+    def _force_adjoint(self, state: State, y: wp.array, dual: Direction) -> np.ndarray:
+        """Share of the velocity in y . (- force of the law - viscous); the parameters' too."""
         s, n = self.system, self.system.node_count
-        free = s.boundary.free
         beta = s.material.stiffness_damping
-        a_bar, v_bar = bar.a.numpy() * free, bar.v.numpy() * free
-        f_bar = a_bar / s.starting_mass()[:, None]
-        dual.mass -= s.starting_mass_pull(np.sum(f_bar * self._pushed(state), axis=1))
-        v_bar = v_bar - s.material.mass_damping * a_bar
-        dual.mass_damping -= float(np.sum(a_bar * state.v.numpy()))
-        dual.gravity += a_bar.sum(axis=0)
-        y = to_device(f_bar, wp.vec3d)
         self._pull_law(state.u, state.u, y, 1.0, 0.0, dual)
-        rate_bar, at_bar, visc, w_bar, u_bar, vc_bar, turned_bar, base_u_bar, base_v_bar = (
-            zeros(n, wp.vec3d) for _ in range(9)
-        )
+        rate_bar, at_bar, visc, w_bar = (zeros(n, wp.vec3d) for _ in range(4))
         s.hyper.add_viscous(state.u, state.v, visc)
-        dual.stiffness_damping -= float(np.sum(f_bar * visc.numpy()))
+        dual.stiffness_damping -= float(np.sum(y.numpy() * visc.numpy()))
         if beta > 0.0:
             s.hyper.add_viscous(state.u, y, rate_bar, factor=-beta)
             self._add_moduli(
@@ -376,19 +366,9 @@ class LawStepDerivatives(StepDerivatives):
             self._add_moduli(dual, lam_bar.numpy(), mu_bar.numpy())
         if s.walls is not None:
             s.walls.add_force(y, w_bar, factor=-1.0)
-            self._walls.add_adjoint(w.numpy(), state.t, f_bar, dual, static=True)
+            self._walls.add_adjoint(w.numpy(), state.t, y.numpy(), dual, static=True)
             dual.stiffness_damping += float(np.sum(w_bar.numpy() * state.v.numpy()))
-        if s.contact is not None:
-            c = add_contact_adjoint(
-                s.contact, (state.u, state.v, state.u, state.u, state.v), y,
-                f_new=1.0, f_old=0.0, implicit=False,
-                out=(u_bar, vc_bar, turned_bar, base_u_bar, base_v_bar),
-            )  # fmt: skip
-            dual.normal += c.normal
-            dual.offset += c.offset
-            dual.contact_stiffness += c.stiffness
-        v_bar = v_bar + vc_bar.numpy() + base_v_bar.numpy() + rate_bar.numpy()
-        dual.velocity += (v_bar + beta * w_bar.numpy()) * free
+        return rate_bar.numpy() + beta * w_bar.numpy()
 
 
 def step_derivatives(system: System) -> StepDerivatives:
