@@ -15,16 +15,15 @@ def compiles(energy, folder, floor=0.0):
     module = kernels.forces.module
     assert {k.key for k in (kernels.tangent, kernels.change)} <= set(module.kernels)
     wp.compile_aot_module(
-        module, device=None, arch=ARCHITECTURE, module_dir=str(folder), use_ptx=False
+        module, device=None, arch=ARCHITECTURE, module_dir=str(folder), use_ptx=True
     )
     made = [p for p in folder.iterdir() if p.suffix in (".cubin", ".ptx")]
     assert made
     assert all(p.stat().st_size > 0 for p in made)
 
 
-@pytest.mark.parametrize("name", ["neo-hookean", "ogden"])
-def test_laws_compile_for_cuda(name, tmp_path):
-    compiles(LAWS[name], tmp_path)
+def test_a_law_compiles_for_cuda(tmp_path):
+    compiles(LAWS["neo-hookean"], tmp_path)
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from pliant.dynamics.system import System
 def scene(spacing):
     body = pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), spacing)
     held = pl.Fixed(pl.shapes.half_space(normal=(-1, 0, 0), offset=-1.2))
-    return pl.Scene(body, fixed=[held], preconditioner="{preconditioner}")
+    return pl.Scene(body, fixed=[held], preconditioner="{preconditioner}", tolerance=0.1)
 
 def resident():
     return int(open("/proc/self/statm").read().split()[1]) * resource.getpagesize()

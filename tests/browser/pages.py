@@ -121,3 +121,19 @@ def pixels(picture: bytes):
 def difference(a: bytes, b: bytes) -> float:
     """Share of pixels that differ visibly."""
     return float((abs(pixels(a) - pixels(b)).max(axis=2) > 24).mean())
+
+
+def still(page: Page) -> bytes:
+    """The picture once it has stopped to change."""
+    wait_for(lambda: difference(page.picture(), page.picture()) == 0.0)
+    return page.picture()
+
+
+def hues(picture: bytes) -> int:
+    """How many of 24 hues take a thousandth of the picture or more."""
+    import numpy as np
+    from matplotlib.colors import rgb_to_hsv
+
+    hsv = rgb_to_hsv(pixels(picture).reshape(-1, 3) / 255.0)
+    strong = hsv[(hsv[:, 1] > 0.25) & (hsv[:, 2] > 0.2)]
+    return int((np.histogram(strong[:, 0], 24, (0.0, 1.0))[0] > 0.001 * len(hsv)).sum())

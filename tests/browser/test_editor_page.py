@@ -1,15 +1,14 @@
 """A person's way through the editor: load, fix, play, drag, pause, scrub, save, reopen, export."""
 
 import importlib.util
-import json
 import os
-import struct
 import time
 
 import numpy as np
 import pytest
 import trimesh
-from pages import Page, difference, pixels, wait_for
+from gltf_motion import check_motion
+from pages import Page, difference, hues, still, wait_for
 
 import pliant as pl
 from pliant.app.scene_files import build_scene
@@ -169,14 +168,14 @@ def test_view_by_stress_slice_and_cells(page, editor):
     page.press("Step")
     wait_for(lambda: page.time() == pytest.approx(0.04))
     page.tab("View")
-    plain = _still(page)
+    plain = still(page)
     page.choose("Colour", "von Mises stress")
     wait_for(lambda: difference(plain, page.picture()) > 0.02)
-    coloured = _still(page)
-    assert _hues(coloured) > _hues(plain) + 5  # a range of colours instead of one
+    coloured = still(page)
+    assert hues(coloured) > hues(plain) + 5  # a range of colours instead of one
     page.choose("Slice across", "z")
     wait_for(lambda: difference(coloured, page.picture()) > 0.01)
-    sliced = _still(page)
+    sliced = still(page)
     page.tick("Cells")
     wait_for(lambda: difference(sliced, page.picture()) > 0.01)
     page.choose("Slice across", "off")
@@ -185,21 +184,6 @@ def test_view_by_stress_slice_and_cells(page, editor):
     page.choose("Colour", "plain")
     page.tick("Cells")
     wait_for(lambda: difference(plain, page.picture()) < 0.002)
-
-
-def _still(page) -> bytes:
-    """The picture once it has stopped to change."""
-    wait_for(lambda: difference(page.picture(), page.picture()) == 0.0)
-    return page.picture()
-
-
-def _hues(picture: bytes) -> int:
-    """How many of 24 hues take a thousandth of the picture or more."""
-    from matplotlib.colors import rgb_to_hsv
-
-    hsv = rgb_to_hsv(pixels(picture).reshape(-1, 3) / 255.0)
-    strong = hsv[(hsv[:, 1] > 0.25) & (hsv[:, 2] > 0.2)]
-    return int((np.histogram(strong[:, 0], 24, (0.0, 1.0))[0] > 0.001 * len(hsv)).sum())
 
 
 def test_pressure_and_traction_on_a_picked_region(page, editor):
@@ -279,7 +263,7 @@ def test_save_reopen_and_export(page, editor):
     (made,) = wait_for(lambda: list(editor.session.folder.glob("[a-z]*.glb")))
     with page.page.expect_download() as download:
         page.page.get_by_role("link", name=made.name).click()
-    _check_motion(download.value.path().read_bytes(), editor.session)
+    check_motion(download.value.path().read_bytes(), editor.session)
     page.choose("Scene", "built in: drop")
     page.press("Open")
     wait_for(lambda: editor.session.name == "drop")
@@ -289,31 +273,6 @@ def test_save_reopen_and_export(page, editor):
     wait_for(lambda: "mine.toml is open." in page.text())  # its name stands in the text field
     assert len(editor.session.body.cells) == 160
     assert len(editor.session.scene.fixed) == 1
-
-
-def _check_motion(data: bytes, session) -> None:
-    """A binary glTF whose animation moves the vertices as far as the frames of the session."""
-    magic, version, length, count, kind = struct.unpack_from("<4sIII4s", data)
-    assert (magic, version, length, kind) == (b"glTF", 2, len(data), b"JSON")
-    document = json.loads(data[20 : 20 + count])
-    size, kind = struct.unpack_from("<I4s", data, 20 + count)
-    assert (kind, size) == (b"BIN\0", len(data) - 28 - count)
-
-    def values(index):
-        accessor = document["accessors"][index]
-        start = 28 + count + document["bufferViews"][accessor["bufferView"]]["byteOffset"]
-        width = {"SCALAR": 1, "VEC3": 3}[accessor["type"]]
-        return np.frombuffer(data, np.float32, accessor["count"] * width, start).reshape(-1, width)
-
-    primitive = document["meshes"][0]["primitives"][0]
-    sampler = document["animations"][0]["samplers"][0]
-    frames = [session.history[i] for i in range(len(session.history))]
-    assert values(sampler["input"])[:, 0] == pytest.approx([f.t - frames[0].t for f in frames])
-    moved = [np.abs(values(t["POSITION"])).max() for t in primitive["targets"]]
-    at = session.body.surface.points.matrix
-    known = [np.abs(at @ (f.u - frames[0].u)).max() for f in frames[1:]]
-    assert moved == pytest.approx(known, rel=1e-5, abs=1e-7)
-    assert max(moved) > 0.01
 
 
 def test_names_that_leave_the_folder_are_refused(page, editor):
@@ -411,6 +370,7 @@ def test_diverging_run_is_told_in_the_page(page, editor):
     page.choose("Scene", "mine.toml")
     page.press("Open")
     wait_for(lambda: len(editor.session.body.cells) == 160)
+    assert editor.desk.settle()  # the rest of the opening: it fills the panels
     page.tab("Solver")
     page.choose("Integrator", "CentralDifferences")
     page.fill("Time step [s]", "0.2")
