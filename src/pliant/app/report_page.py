@@ -18,7 +18,7 @@ table { border-collapse: collapse; margin: 1.2rem 0; font-variant-numeric: tabul
 th { font-weight: 500; color: #6b7480; text-align: right; border-bottom: 1.5px solid #aab2bb; }
 td { text-align: right; border-bottom: 1px solid #e3e7ec; } th, td { padding: .4rem .9rem; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
-td.value { font-weight: 650; } img { width: 100%; height: auto; display: block; }
+td.value { font-weight: 650; } img { max-width: 100%; height: auto; display: block; }
 ul.advice { background: #fff7ec; border-left: 4px solid #e07b28; padding: .7rem 1rem .7rem 2rem; }
 """
 
