@@ -21,13 +21,14 @@ import numpy as np
 import warp as wp
 
 from pliant.complexstep import Multicomplex, derivative
-from pliant.complexstep.kernel_types import add, div, dual1, dual2, mul, step_exp
+from pliant.complexstep.kernel_types import add, div, dual1, dual2, kernel_type, mul, step_exp
 from pliant.core.launch import launch, set_threads, to_device, zeros
 from pliant.fem.law_kernels import CLAMPED, EXACT, law_kernels
 from pliant.fem.laws import LAWS
 from pliant.fem.quadrature_points import QuadratureData, gradient_at
 
 OPERATORS = (add, mul, div)  # Warp finds + * / of the kernel types by these names
+stepped3, plain3 = kernel_type(3).stepped, kernel_type(3).plain
 ROUNDS = 5
 
 
@@ -75,6 +76,15 @@ def _second(first: wp.int32, x: wp.array(dtype=wp.float64), out: wp.array(dtype=
 
 
 @wp.kernel
+def _third(first: wp.int32, x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
+    i = first + wp.tid()
+    z = stepped3(x[i])
+    q = z * z
+    f = step_exp(z) / (q * q + q + plain3(wp.float64(1.0)))
+    out[i] = f.h
+
+
+@wp.kernel
 def _first_closed(first: wp.int32, x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)):
     i = first + wp.tid()
     t = x[i]
@@ -115,6 +125,7 @@ def table_2() -> dict:
         "kernel types": {
             "1": best(lambda: launch(_first, n, [x, out])),
             "2": best(lambda: launch(_second, n, [x, out])),
+            "3": best(lambda: launch(_third, n, [x, out])),
         },
         "closed (kernel)": {"1": best(lambda: launch(_first_closed, n, [x, out]))},
         "NumPy multicomplex, accelerated": {

@@ -5,6 +5,7 @@
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -205,6 +206,21 @@ def run_peers() -> dict[str, dict]:
     return results
 
 
+def frame_rates() -> dict[str, float]:
+    """Pictures a second of the renderer, and simulated frames a second of the editor."""
+    out = {}
+    for script, what in (("render.py", "{} pictures a second"), ("editor_rate.py", "editor")):
+        done = subprocess.run(
+            [sys.executable, str(HERE / script)], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            print(f"{script}: skipped ({done.stderr.strip().splitlines()[-1]})")
+        for style, rate in re.findall(r"(\w+) .*?([\d.]+) frames/s", done.stdout):
+            name = "simulated frames a second, editor" if what == "editor" else what.format(style)
+            out.setdefault(name, float(rate))
+    return out
+
+
 def ratios(cases: dict, peers: dict, streams: list[float], product: float) -> dict[str, float]:
     out = {
         "product / stream bandwidth": product / streams[1],
@@ -226,7 +242,7 @@ def ratios(cases: dict, peers: dict, streams: list[float], product: float) -> di
             out[f"time a cell, cuboid 20 / {name}"] = same["step_ms"] / same["cells"] / each
     if tets := cases.get("tets (seed 003)"):
         out["steps a second with mapping, tets"] = 1e3 / tets["step_ms"]
-    return out
+    return out | frame_rates()
 
 
 def write(cases: dict, peers: dict, streams: list[float], product: float) -> None:

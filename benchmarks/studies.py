@@ -1,9 +1,9 @@
 """The cases of seed 000, sections 5.8 and 5.9, and more: what is recovered against what is asked.
 
-    python benchmarks/studies.py [NAME ...] [--json FILE]      all of them without a name
+    python benchmarks/studies.py [NAME ...]      all of them without a name
 
-Each study prints a line per number: what was found, what is asked, and whether it holds. `bunny`,
-`dragon` and `bunny-all` need PLIANT_DATA.
+Each study prints a line per number: what was found, what is asked, and whether it holds; STUDIES.md
+and studies.json beside this file keep them. `bunny`, `dragon` and `bunny-all` need PLIANT_DATA.
 """
 
 import argparse
@@ -21,6 +21,7 @@ from pliant.app.scenes import load_builtin
 from pliant.inverse.coarser import coarser
 from pliant.inverse.unknowns import make_unknown
 
+HERE = Path(__file__).parent
 START = {"youngs_modulus": 2200.0, "poisson_ratio": 0.32}
 TRUTH = {"youngs_modulus": 2000.0, "poisson_ratio": 0.3}
 
@@ -334,9 +335,9 @@ def main() -> None:
     """Run the studies asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*STUDIES, []], default=[])
-    parser.add_argument("--json", type=Path)
     asked = parser.parse_args()
-    found = {}
+    kept = HERE / "studies.json"
+    found = json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else {}
     for name in asked.names or STUDIES:
         began = time.perf_counter()
         lines = STUDIES[name]()
@@ -349,8 +350,27 @@ def main() -> None:
             )
         sys.stdout.write(f"{name:18s} {seconds:.0f} s\n")
         sys.stdout.flush()
-    if asked.json:
-        asked.json.write_text(json.dumps(found, indent=1), encoding="utf-8")
+        kept.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        (HERE / "STUDIES.md").write_text(table(found), encoding="utf-8")
+
+
+def table(found: dict[str, list[dict]]) -> str:
+    """The page of all results that are kept."""
+    lines = [
+        "# What is recovered", "",
+        "Written by `python benchmarks/studies.py` (`make studies`), a study at a time. Seconds",
+        "are those of the machine it ran on.", "",
+        "| study | number | found | at most | |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for name in STUDIES:
+        for row in found.get(name, []):
+            limit = "-" if row["allowed"] == np.inf else f"{row['allowed']:g}"
+            verdict = "holds" if row["holds"] else "**falls short**"
+            lines.append(
+                f"| {name} | {row['what']} | {row['found']:.4g} | {limit} | {verdict} |"
+            )
+    lines += ["", *(f"- `{n}`: {' '.join((s.__doc__ or '').split())}" for n, s in STUDIES.items())]
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """What a fit says about what it cannot see, from covariances that are given."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,33 @@ def test_roughly_and_hardly(problem):
     text = said(problem, gravity__x=0.5, initial_velocity__x=8.0)
     assert "gravity.x (5 %)" in text
     assert "hardly see initial_velocity.x: 0 +- 8" in text
+
+
+def test_residuals_with_a_pattern(problem):
+    """A third of the square is a wave over the picture; in another order the same is noise."""
+    rng = np.random.default_rng(2)
+    r = 1e-3 * (rng.standard_normal(4000) + np.sin(np.arange(4000) / 40.0))
+    assert "not noise-like: neighbouring points are off together, by 0.000" in said(problem, r=r)
+    assert said(problem, r=rng.permutation(r)) == ""
+    assert said(problem, r=r[:40]) == ""  # too few to tell
+
+
+def test_wrong_gravity_is_noticed():
+    """The recording does not tell its noise, so the size of the residuals tells nothing."""
+    shape = pl.shapes.torus(major=1.0, minor=0.35)
+    scene = pl.Scene(
+        pl.GridBody(shape, 0.25), pl.Material(2000.0, 0.3, 3.0, mass_damping=0.1),
+        gravity=(4.0, -9.0, 3.0), integrator=pl.Newmark1(dt=0.02, theta=0.6),
+        fixed=[pl.Fixed(pl.shapes.box(center=(0, 1.35, 0), size=(1, 0.3, 1)))],
+    )  # fmt: skip
+    cameras = pl.ring_of_cameras(scene, 4, width=40, height=40)
+    seen = pl.observe(pl.simulate(scene, 15), cameras, noise=0.0125, seed=3, frames=[5, 10, 15])
+    seen = replace(seen, noise=None)
+    start = {"youngs_modulus": 2200.0}
+    right = pl.reconstruct(scene, seen, start)
+    wrong = pl.reconstruct(replace(scene, gravity=(2.0, -9.0, 5.0)), seen, start)
+    assert not any("noise-like" in line for line in right.advice)
+    assert any("noise-like" in line for line in wrong.advice)
 
 
 def test_strangers_among_the_points(problem):

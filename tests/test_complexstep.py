@@ -26,11 +26,17 @@ from pliant.complexstep.kernel_types import (
     div,
     dual1,
     dual2,
+    kernel_type,
     mul,
+    step_cos,
     step_exp,
     step_log,
     step_pow,
+    step_sin,
+    step_sqrt,
+    sub,
 )
+from pliant.core.errors import BadInput
 from pliant.core.launch import launch, zeros
 
 STEPS = [10.0**-k for k in range(20, 61, 4)]
@@ -209,3 +215,78 @@ def test_kernel_types():
 
     assert slope.numpy() == pytest.approx(derivative(f, x), rel=1e-13)
     assert curvature.numpy() == pytest.approx(derivative(f, x, order=2), rel=1e-12)
+
+
+third_order, fourth_order = kernel_type(3), kernel_type(4)
+dual3, stepped3, plain3 = third_order.make, third_order.stepped, third_order.plain
+stepped4, plain4 = fourth_order.stepped, fourth_order.plain
+
+
+@wp.kernel
+def _third_in_a_kernel(
+    first: wp.int32,
+    x: wp.array(dtype=wp.float64),
+    third: wp.array(dtype=wp.float64),
+    every: wp.array(dtype=wp.float64),
+    mixed: wp.array(dtype=wp.float64),
+):
+    i = first + wp.tid()
+    z = stepped3(x[i])
+    q = z * z
+    f = step_exp(z) / (q * q + q + plain3(wp.float64(1.0)))
+    third[i] = f.h
+    g = step_sin(z) * step_sqrt(z) - step_cos(q) / step_log(z + z) + step_pow(z, wp.float64(2.5))
+    every[i] = g.h
+    one = wp.float64(1.0)
+    zero = wp.float64(0.0)
+    u = dual3(x[i], one, one, zero, zero, zero, zero, zero)  # x along i_1 and i_2
+    v = dual3(x[i] * x[i], zero, zero, zero, one, zero, zero, zero)  # y along i_3
+    mixed[i] = (step_sin(u * v) + u * u * u * step_exp(v)).h
+
+
+@wp.kernel
+def _fourth_in_a_kernel(
+    first: wp.int32, x: wp.array(dtype=wp.float64), out: wp.array(dtype=wp.float64)
+):
+    i = first + wp.tid()
+    z = stepped4(x[i])
+    f = step_exp(z) / (step_pow(z, wp.float64(4.0)) + z * z + plain4(wp.float64(1.0)))
+    out[i] = f.p
+
+
+def test_kernel_types_of_third_order():
+    assert sub.key == "sub"
+    x = np.array([0.7, 2.0, 4.0])
+    third, every, mixed = (zeros(3, wp.float64) for _ in range(3))
+    launch(_third_in_a_kernel, 3, [wp.array(x, dtype=wp.float64), third, every, mixed])
+    assert third.numpy()[2] == pytest.approx(exact_derivative(3), rel=1e-10)
+    assert third.numpy() == pytest.approx(derivative(rational, x, order=3), rel=1e-11)
+
+    def g(t):
+        return np.sin(t) * np.sqrt(t) - np.cos(t * t) / np.log(t + t) + t**2.5
+
+    def h(s, t):
+        return np.sin(s * t) + s**3 * np.exp(t)
+
+    assert every.numpy() == pytest.approx(derivative(g, x, order=3), rel=1e-11)
+    assert mixed.numpy() == pytest.approx(mixed_partial(h, [x, x * x], [2, 1]), rel=1e-11)
+
+
+def test_kernel_types_of_any_order():
+    assert kernel_type(3) is third_order
+    assert [third_order.field(u) for u in ((), (1,), (1, 2), (3,), (1, 2, 3))] == list("abdeh")
+    assert kernel_type(5).field((1, 2, 3, 4, 5)) == "k31"
+    assert third_order.exp is fourth_order.exp  # one name for all orders
+    out = zeros(1, wp.float64)
+    launch(_fourth_in_a_kernel, 1, [wp.array([4.0], dtype=wp.float64), out])
+    assert out.numpy()[0] == pytest.approx(exact_derivative(4), rel=1e-10)
+    with pytest.raises(BadInput, match="order"):
+        kernel_type(0)
+
+
+def test_kernel_types_compile_for_cuda(tmp_path):
+    module = wp.get_module(_third_in_a_kernel.module.name)
+    wp.compile_aot_module(module, device=None, arch=75, module_dir=str(tmp_path), use_ptx=True)
+    made = [p for p in tmp_path.iterdir() if p.suffix in (".cubin", ".ptx")]
+    assert made
+    assert all(p.stat().st_size > 0 for p in made)

@@ -53,18 +53,18 @@ def falling(body=RING, friction=0.3, **options):
 class Misfit:
     """Squares of displacements and velocities against random targets (eq. 5.4.1)."""
 
-    def __init__(self, scene, unknowns):
-        self.scene = scene
+    def __init__(self, scene, unknowns, steps=STEPS):
+        self.scene, self.steps = scene, steps
         self.set = UnknownSet(tuple(make_unknown(k, v, scene) for k, v in unknowns.items()))
         rng = np.random.default_rng(3)
         n, dim = len(scene.body.nodes), scene.dim
-        self.u, self.v = (0.1 * rng.standard_normal((STEPS + 1, n, 3)) for _ in range(2))
+        self.u, self.v = (0.1 * rng.standard_normal((steps + 1, n, 3)) for _ in range(2))
         self.u[..., dim:] = self.v[..., dim:] = 0.0
         self.system = System(self.set.apply(scene, self.set.start()))
 
     def cost(self, q):
         self.system.update(self.set.apply(self.scene, q))
-        states = run(self.system, STEPS)
+        states = run(self.system, self.steps)
         return sum(
             0.5 * np.sum((s.u.numpy() - self.u[k]) ** 2)
             + 0.005 * np.sum((s.v.numpy() - self.v[k]) ** 2)
@@ -92,7 +92,7 @@ class Misfit:
                 g[i] += np.sum((s.u.numpy() - self.u[k]) * t.u.numpy())
                 g[i] += 0.01 * np.sum((s.v.numpy() - self.v[k]) * t.v.numpy())
 
-        run_with_tangents(self.system, STEPS, self.set.directions(self.system, q), on_frame)
+        run_with_tangents(self.system, self.steps, self.set.directions(self.system, q), on_frame)
         return g
 
 
@@ -133,6 +133,14 @@ def test_falling_on_the_ground(scheme):
     scene = falling(integrator=scheme)
     unknowns["ground_offset"] = scene.obstacles[0].offset
     check(scene, unknowns | {"contact_stiffness": 300.0})
+
+
+@pytest.mark.parametrize("make", [held, falling])
+def test_tangent_and_adjoint_over_thirty_steps(make):
+    misfit = Misfit(make(integrator=pl.Newmark1(0.02, 0.6)), MATERIAL, steps=30)
+    q = misfit.set.start()
+    a, t = misfit.adjoint(q), misfit.tangent(q)
+    assert np.abs(a - t).max() <= 1e-8 * np.abs(t).max()
 
 
 def test_initial_motion():

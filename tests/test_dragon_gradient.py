@@ -3,6 +3,7 @@
 import os
 import resource
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from pliant.inverse.measures import NodeMotions
 from pliant.inverse.problem import Problem
 from pliant.inverse.unknowns import UnknownSet, make_unknown
 
+DATA = Path(os.environ.get("PLIANT_DATA", Path(__file__).parents[2] / "shared" / "data"))
 STEPS = 300
 LIMIT = 150e6
 """Bytes for states; the rest of the 540 MB is the linear solver's and the surface's."""
@@ -23,10 +25,11 @@ that differ by 1e-7 part for good (1e5-fold in 40 steps): there is no derivative
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not os.environ.get("PLIANT_DATA"), reason="needs the dragon's grid")
-def test_gradient_over_300_steps():
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no folder {DATA} (set PLIANT_DATA)")
+def test_gradient_over_300_steps(monkeypatch):
     from pliant.app.scenes import load_builtin
 
+    monkeypatch.setenv("PLIANT_DATA", str(DATA))
     scene = load_builtin("dragon")
     scene = replace(scene, material=replace(scene.material, youngs_modulus=STIFF))
     run = pl.simulate(scene, STEPS)

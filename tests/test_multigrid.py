@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 import warp as wp
 
+import pliant as pl
 from pliant.core.launch import set_threads, thread_count, to_device, zeros
 from pliant.core.solution import Outcome
+from pliant.dynamics.system import System as FullSystem
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.grid_body import GridBody
 from pliant.fem.tet_body import TetBody
@@ -94,6 +96,25 @@ def test_hard_materials(resolution):
     assert System(body, nu=0.45).solve().iterations <= 20
     assert System(body, stiffness=half).solve().iterations <= 20
     assert System(body, stiffness=cells).solve().iterations <= 20
+
+
+@pytest.mark.parametrize("resolution", [5, 10])
+def test_weak_walls_and_contact(resolution):
+    """Nitsche's walls cut through cells on one side, a floor presses on the other."""
+    scene = pl.Scene(
+        cuboid(resolution), pl.Material(2000.0, 0.3, 1.0, stiffness_damping=0.01),
+        fixed=[pl.Fixed(box(center=(-1.29, 1, 0), size=(0.27, 2, 2)))],
+        obstacles=[pl.Plane(normal=(0, 1, 0), offset=0.61)],
+        integrator=pl.Newmark1(DT, THETA), tolerance=1e-6,
+    )  # fmt: skip
+    system = FullSystem(scene)
+    state = system.initial_state()
+    system.prepare(state, right_hand_side=True)
+    b = system.right_hand_side(state)
+    system.preconditioner.update(system.matrix)
+    solution = system.solver.solve(b, zeros(system.node_count, wp.vec3d), Tolerance(1e-6))
+    assert solution.outcome.ok
+    assert solution.iterations <= 12
 
 
 @pytest.mark.slow

@@ -7,6 +7,8 @@ import pytest
 
 import pliant as pl
 from pliant.inverse.costs import depth_residuals, foot_residuals, mean_curvature
+from pliant.inverse.problem import Problem
+from pliant.observe.observations import Frame
 from pliant.observe.raycast import SurfaceQueries
 
 BODY = pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35), 0.2)
@@ -85,6 +87,28 @@ def test_gravity(swing, cameras):
     for axis, value in zip("xyz", SCENE.gravity, strict=True):
         sigma = fit.sigma[f"gravity.{axis}"]
         assert abs(fit.values[f"gravity.{axis}"] - value) < max(3.5 * sigma, 1e-3)
+
+
+def test_wrong_gradients_are_refused(swing, cameras, monkeypatch):
+    """A fit compares tangent and adjoint over the first frame before it starts."""
+    seen = pl.observe(swing, cameras, noise=0.0, frames=[5])
+    right = Problem.gradient
+
+    def wrong(self, *arguments, **options):
+        cost, g, *rest = right(self, *arguments, **options)
+        return (cost, 1.01 * g, *rest)
+
+    monkeypatch.setattr(Problem, "gradient", wrong)
+    with pytest.raises(pl.PliantError, match="a fit would go astray"):
+        pl.reconstruct(SCENE, seen, START)
+
+
+def test_points_of_a_plane_body_are_refused():
+    disc = pl.GridBody(pl.shapes.circle(radius=1.0), 0.25)
+    none = np.zeros(0)
+    seen = pl.Observations([Frame(0.1, np.zeros((3, 2)), none, none, none)])
+    with pytest.raises(pl.PliantError, match="NodeMotions or LevelSets"):
+        pl.reconstruct(pl.Scene(disc, gravity=(0, -9)), seen, {"youngs_modulus": 1e3})
 
 
 def test_empty_observations_are_refused(swing):

@@ -36,6 +36,7 @@ from pliant.inverse.measures import NodeMotions
 from pliant.inverse.priors import Prior
 from pliant.inverse.reconstruct import reconstruct
 from pliant.observe.camera import Camera, ring_of_cameras
+from pliant.observe.files import load_observations, save_observations
 from pliant.observe.observations import Observations, observe
 
 __version__ = "0.1.0"
@@ -54,6 +55,7 @@ __all__ = [
     "LinearAcceleration", "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2",
     "Newmark3", "NodeMotions", "Observations", "Obstacle", "Plane", "PliantError", "PointLoad",
     "Pressure", "Prior", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction",
-    "Trajectory", "energy", "laws", "load_scene", "load_shape", "modes", "observe", "reconstruct",
-    "ring_of_cameras", "set_device", "set_threads", "shapes", "simulate", "solve_static",
+    "Trajectory", "energy", "laws", "load_observations", "load_scene", "load_shape", "modes",
+    "observe", "reconstruct", "ring_of_cameras", "save_observations", "set_device", "set_threads",
+    "shapes", "simulate", "solve_static",
 ]  # fmt: skip

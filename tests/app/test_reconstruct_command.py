@@ -8,6 +8,7 @@ import pytest
 from command_line import block, in_process, write
 
 from pliant.app import fits, report
+from pliant.app.editor.opening import open_target
 from pliant.app.films import noise_in_metres
 from pliant.app.fit_values import labelled, parse_unknowns, scene_values, unlabelled
 from pliant.app.scene_files import build_scene, load_scene
@@ -293,6 +294,24 @@ def test_values_and_labels():
     assert noise_in_metres("5mm", scene) == pytest.approx(0.005)
     with pytest.raises(BadInput):
         noise_in_metres("-1", scene)
+
+
+def test_laws_are_ranked_and_the_best_can_be_looked_at(scene, tmp_path, run):
+    out = tmp_path / "fit"
+    command = ("reconstruct", scene, "--out", out, *FILM, "--steps", 4,
+               "--max-iterations", 3, "--materials", "neo-hookean,st-venant-kirchhoff")  # fmt: skip
+    text, _ = run(*command)
+    assert re.search(r"^(neo|st)-[\w-]+ is best: law\.\w+ [\d.e+-]+ \+- [\d.e-]+", text, re.M)
+    assert f"picture: {out / 'materials.png'}" in text
+    result = json.loads((out / "result.json").read_text())
+    assert result["status"] == "finished"
+    assert [m["law"] for m in result["materials"]][0] == result["best"] == result["law"]["name"]
+    opened = open_target(str(out))
+    assert opened.scene.law.name == result["best"]
+    for name, row in result["unknowns"].items():
+        assert opened.scene.law.values[name.removeprefix("law.")] == pytest.approx(row["value"])
+    _, err = run(*command)
+    assert "is finished already" in err
 
 
 @pytest.mark.parametrize(

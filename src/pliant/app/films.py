@@ -18,13 +18,15 @@ from pliant.observe.camera import ring_of_cameras
 from pliant.observe.observations import Observations, observe
 
 MAX_CAMERAS = 1000
+KINDS = ("depth", "points")
 
 
 @dataclass(frozen=True)
 class Film:
     """A ring of depth cameras around a scene.
 
-    noise: "0.5voxel" or metres, along the rays; outliers, dropped: shares of pixels.
+    noise: "0.5voxel" or metres; outliers, dropped: shares of pixels; quantisation: step of depths
+    [m], 0: none; kind: "depth" (noise along the rays) or "points" (in every direction, no pixels).
     """
 
     cameras: int = 10
@@ -33,6 +35,8 @@ class Film:
     seed: int = 1
     outliers: float = 0.0
     dropped: float = 0.0
+    quantisation: float = 0.0
+    kind: str = "depth"
 
     def __post_init__(self):
         if not 1 <= self.cameras <= MAX_CAMERAS:
@@ -42,13 +46,26 @@ class Film:
         if self.seed < 0:
             raise BadInput(f"--seed must not be negative, not {self.seed}.")
         _noise_parts(self.noise)
+        for name, share in (("--outliers", self.outliers), ("--dropped", self.dropped)):
+            if not 0.0 <= share < 1.0:
+                raise BadInput(f"{name} must be a share between 0 and 1, not {share:g}.")
+        if self.outliers + self.dropped > 1.0:
+            raise BadInput("--outliers and --dropped must not be more than all pixels together.")
+        if not (np.isfinite(self.quantisation) and self.quantisation >= 0.0):
+            raise BadInput(f"--quantisation must be a length [m], not {self.quantisation:g}.")
+        if self.kind not in KINDS:
+            raise BadInput(f"--kind must be one of {', '.join(KINDS)}, not '{self.kind}'.")
+        if self.kind == "points" and (self.outliers or self.quantisation):
+            which = "--outliers" if self.outliers else "--quantisation"
+            raise BadInput(f"{which} changes depths, which --kind points does not have.")
 
     def take(self, run: Trajectory) -> Observations:
         """Film a motion."""
         ring = ring_of_cameras(run.scene, self.cameras, width=self.pixels, height=self.pixels)
         return observe(
             run, ring, noise=noise_in_metres(self.noise, run.scene), seed=self.seed,
-            outliers=self.outliers, dropped=self.dropped,
+            outliers=self.outliers, dropped=self.dropped, quantisation=self.quantisation,
+            kind=self.kind,
         )  # fmt: skip
 
 

@@ -131,7 +131,8 @@ def reconstruct_options(asked: Mapping[str, Any]) -> dict[str, Any]:
             raise BadInput("The memory limit must be positive.")
         options["memory_limit"] = 1e6 * asked["memory_limit_mb"]
     if asked.get("field") is not None:
-        options["field_penalty"] = FieldPenalty(asked["field"], asked.get("field_weight") or 1.0)
+        weight = asked.get("field_weight")
+        options["field_penalty"] = FieldPenalty(asked["field"], 1.0 if weight is None else weight)
     return options
 
 

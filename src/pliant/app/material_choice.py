@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from pliant.app.console import note
-from pliant.core.errors import BadInput
+from pliant.app.law_files import describe_law
+from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.files import write_json
 from pliant.fem.laws import find_law
 
@@ -32,8 +33,13 @@ def choose_material(
     ranked = compare_laws(
         scene, seen, names, cost=cost, loss=loss, on_law=lambda n: note(f"fitting {n}"), **options
     )
+    best = ranked[0]
+    if best.fit is None or best.law is None:
+        raise SolverFailure(f"None of the laws could be fitted; {best.name}: {best.reason}")
     curves = curve_table(ranked, STRETCHES)
-    result = {
+    result: dict[str, Any] = {
+        "status": "finished",
+        "out": str(folder),
         "materials": [
             {
                 "law": c.name, "rms": c.rms, "aic": c.aic, "bic": c.bic, "residuals": c.count,
@@ -43,15 +49,34 @@ def choose_material(
             }
             for c in ranked
         ],
-        "best": ranked[0].name,
+        "best": best.name,
+        "law": describe_law(best.law),
+        "unknowns": {
+            n: {"truth": None, "start": best.fit.start[n], "value": best.fit.values[n],
+                "sigma": best.fit.sigma[n]}
+            for n in best.fit.labels
+        },
+        "advice": list(best.fit.advice),
         "curves": curves,
         "table": ranking_table(ranked),
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "materials.json", result)
-    draw_curves(curves, folder / "materials.png")
     result["picture"] = str(folder / "materials.png")
+    draw_curves(curves, folder / "materials.png")
+    write_json(folder / "materials.json", result)
     return result
+
+
+def ranking_lines(result: dict[str, Any]) -> list[str]:
+    """The table, the winner's parameters with their error bars, and where the picture is."""
+    rows = result["unknowns"].items()
+    return [
+        *result["table"].splitlines(),
+        f"{result['best']} is best: "
+        + ", ".join(f"{n} {row['value']:.5g} +- {row['sigma']:.2g}" for n, row in rows),
+        *(f"- {line}" for line in result["advice"]),
+        f"picture: {result['picture']}",
+    ]
 
 
 def draw_curves(curves: dict[str, list[float]], path: Path) -> None:

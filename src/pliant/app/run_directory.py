@@ -43,13 +43,16 @@ SCENE, RESULT, INDEX, CHECKPOINT, BODY = (
 )  # fmt: skip
 TRAJECTORY = "trajectory"
 
+WORK = ("iterations", *PHASES, "parts")
+"""What is kept of each step: solver iterations, seconds, and into how many parts it was cut."""
+
 NOT_THE_SCENE = ("steps", "title", "description")
 """Keys of a description that may change when a run is continued."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A step on disk. work: (steps since the last one, 4): solver iterations and seconds."""
+    """A step on disk. work: (steps since the last one, 5), see WORK."""
 
     step: int
     t: float
@@ -179,11 +182,11 @@ class RunDirectory:
         return max(found, key=lambda s: s.step, default=None)
 
     def work(self) -> np.ndarray:
-        """(steps, 4) solver iterations and seconds of each phase, of all steps on disk."""
+        """(steps, 5) what each step took (see WORK), of all steps on disk."""
         parts = [self.read_state(s).work for s in self.saved_steps()]
         if (later := self._checkpoint()) is not None:
             parts.append(later.work)
-        return np.concatenate(parts) if parts else np.zeros((0, 1 + len(PHASES)))
+        return np.concatenate(parts) if parts else np.zeros((0, len(WORK)))
 
 
 def _write_arrays(path: Path, **arrays: np.ndarray) -> None:
@@ -203,6 +206,8 @@ def _read_snapshot(path: Path) -> Snapshot:
     step, t, u, v, a, work = _read_arrays(
         path, "step", "t", "displacement", "velocity", "acceleration", "work"
     )
+    if work.ndim != 2 or work.shape[1] != len(WORK):
+        raise BadInput(f"{path}: was written by another version; simulate again (--overwrite).")
     return Snapshot(int(step), float(t), u, v, a, work)
 
 

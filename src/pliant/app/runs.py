@@ -17,6 +17,7 @@ from pliant.app.run_directory import (
     RESULT,
     SCENE,
     TRAJECTORY,
+    WORK,
     RunDirectory,
     Snapshot,
     describe,
@@ -122,7 +123,7 @@ def _initial(system: System) -> Snapshot:
     dim = system.scene.dim
     state = system.initial_state()
     u, v, a = (f.numpy()[:, :dim].copy() for f in state.fields())
-    return Snapshot(0, state.t, u, v, a, np.zeros((0, 1 + len(PHASES))))
+    return Snapshot(0, state.t, u, v, a, np.zeros((0, len(WORK))))
 
 
 def _advance(
@@ -146,7 +147,7 @@ def _advance(
         now = t
         for _ in range(run.steps):
             now += scene.dt
-        columns = [run.iterations, *(run.timings[p] for p in PHASES)]
+        columns = [run.iterations, *(run.timings[p] for p in PHASES), run.parts]
         work = np.stack([np.asarray(c, float) for c in columns], axis=1)
         return Snapshot(
             last.step + run.steps, now, run.displacements[-1].copy(), run.velocities[-1].copy(),
@@ -199,7 +200,8 @@ def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> 
         return {"status": status, "files_digest": digest}
     work = directory.work()
     size = np.linalg.norm(last.u, axis=1)
-    mean = work.mean(axis=0) if len(work) else np.zeros(1 + len(PHASES))
+    mean = work.mean(axis=0) if len(work) else np.zeros(len(WORK))
+    cut = np.flatnonzero(work[:, -1] > 1)
     return {
         "status": status,
         "title": (scene.source or {}).get("title", ""),
@@ -214,6 +216,7 @@ def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> 
         "largest_displacement_in_cells": float(size.max() / scene.body.spacing),
         "iterations": float(mean[0]),
         **{f"{p}_ms": float(1e3 * mean[1 + i]) for i, p in enumerate(PHASES)},
-        "step_ms": float(1e3 * mean[1:].sum()),
+        "step_ms": float(1e3 * mean[1 : 1 + len(PHASES)].sum()),
+        "steps_cut": [{"t": float(scene.dt * k), "parts": int(work[k, -1])} for k in cut],
         "files_digest": digest,
     }

@@ -110,7 +110,7 @@ def trace(z: Any) -> Any:
     """Sum of the diagonal."""
     if isinstance(z, Multicomplex):
         return Multicomplex(trace(z.re), trace(z.im))
-    return np.trace(z)
+    return np.trace(z, axis1=-2, axis2=-1)
 
 
 def _rows(z: Any) -> int:

@@ -77,7 +77,6 @@ class LawSystem(System):
             raise BadInput(f"tangent must be one of {', '.join(TANGENTS)}, not '{tangent}'.")
         self.tangent = tangent
         self.hyper = Hyperelasticity(scene.body, scene_law(scene))
-        self.halved: list[tuple[float, int]] = []  # (time, parts) of steps that were cut
         self.version = 0  # counts changes of the material, after which an old tangent is of no use
         super().__init__(scene)
         self.newton_records: list[NewtonRecord] = []
@@ -148,7 +147,7 @@ class LawSystem(System):
         parts, record = self._step_in_parts(state, self.scene.integrator, 0)
         after = parts[-1][1]
         if len(parts) > 1:
-            self.halved.append((state.t, len(parts)))
+            record = replace(record, parts=len(parts))
             after = DividedState(after.u, after.v, after.a, after.t, parts)
         return after, record
 

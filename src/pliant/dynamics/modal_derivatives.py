@@ -7,25 +7,45 @@ About the rest, with modes K phi_i = w_i^2 M phi_i and u = sum q_i phi_i + 1/2 s
     K chi_ijk = - (K''[phi_i, phi_j] phi_k + K'[psi_ij] phi_k + K'[psi_jk] phi_i + K'[psi_ik] phi_j)
 
 (Barbic and James 2005; Yang et al. 2015). K' and K'' are third and fourth derivatives of the
-energy, taken at every quadrature point by multicomplex steps of the energy itself (eq. 4.27): nine
-evaluations of one more order, whatever the law.
+energy at every quadrature point, by multicomplex steps (eq. 4.27).
+
+Isotropic energies: stretches are not smooth in F where they coincide, as they do at the rest, but
+a symmetric function of them is. With W = U - I, U^2 = F^T F, p_k = tr W^k, psi to fourth order is
+
+    psi = a p1 + b1 p1^2 + b2 p2 + c1 p1^3 + c2 p1 p2 + c3 p3
+          + d1 p1^4 + d2 p1^2 p2 + d3 p2^2 + d4 p1 p3
+
+(ten derivatives by the stretches give the coefficients), and its stress is
+
+    P = F U^-1 (psi_1 I + 2 psi_2 W + 3 psi_3 W^2),   psi_k = d psi / d p_k,
+
+in which U^-1 and W are series in F^T F - I that end: one evaluation gives all derivatives exactly.
+Other energies are stepped themselves: nine evaluations of one more order.
 """
 
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import splu
 
 from pliant.complexstep.derivatives import STEP
 from pliant.complexstep.multicomplex import accelerated, part, stepped
+from pliant.complexstep.tensors import matmul, trace, transpose
 from pliant.core.errors import BadInput
 from pliant.dynamics.law_system import LawSystem
 from pliant.dynamics.modes import Modes, modes
 from pliant.dynamics.scene import Scene
 from pliant.fem.cell_quadrature import cell_quadrature
-from pliant.fem.laws.law import Law
+from pliant.fem.laws.expression import evaluate, gradient, variable
+from pliant.fem.laws.law import Energy, Law
+
+SIDE = 1e-14
+"""Distance from the rest at which both sides of a kink (volume guarding: |J - 1|^3) are looked at;
+their mean is the even part of the energy, which central differences see, and a smooth energy's own
+derivative to rounding."""
 
 FOURTH_STEP = 1e-35
 """Step of fourth derivatives: its fourth power must stay a normal number beside the energy's."""
@@ -62,9 +82,9 @@ def modal_derivatives(scene: Scene, count: int = 5, *, order: int = 1) -> ModalD
     if order not in (1, 2):
         raise BadInput(f"order must be 1 or 2, not {order}.")
     system = LawSystem(scene)
+    third = ForceDerivatives(system)
     found = modes(scene, count)
     shapes = [_three(s) for s in found.shapes]
-    third = ForceDerivatives(system)
     solve = _rest_solver(system)
     first: dict[tuple[int, int], np.ndarray] = {}
     for i, j in combinations_with_replacement(range(count), 2):
@@ -85,6 +105,7 @@ class ForceDerivatives:
 
     def __init__(self, system: LawSystem):
         self.body, self.law = system.scene.body, system.law
+        self._rest = rest_coefficients(self.law) if self.law.energy.isotropic else None
         rule = cell_quadrature(self.body)
         row = self.body.geometry_row
         self._weight, self._gradient = rule.weight[row], rule.gradient[row]
@@ -94,11 +115,113 @@ class ForceDerivatives:
         gradients = [
             np.einsum("cai,cqaj->cqij", f[self.body.cells], self._gradient) for f in fields
         ]
-        P = energy_derivative(self.law, gradients)
+        if self._rest is None:
+            P = energy_derivative(self.law, gradients)
+        else:
+            P = isotropic_derivative(self._rest, gradients)
+        if not np.isfinite(P).all():
+            raise _not_smooth(self.law, len(fields) + 1)
         force = np.einsum("cq,cqij,cqaj->cai", self._weight, P, self._gradient)
         out = np.zeros((len(self.body.nodes), 3))
         np.add.at(out, self.body.cells, force)
         return out
+
+
+def _not_smooth(law: Law, order: int) -> BadInput:
+    return BadInput(
+        f"The law '{law.name}' has no finite derivative of order {order} at the rest, so it has no "
+        "modal derivatives: write its energy without roots, logarithms or quotients that vanish "
+        "at F = I."
+    )
+
+
+@dataclass(frozen=True)
+class RestCoefficients:
+    """psi's Taylor polynomial in p1, p2, p3 at the rest; fields are numbers, or (cells, 1)."""
+
+    a: Any
+    b1: Any
+    b2: Any
+    c1: Any
+    c2: Any
+    c3: Any
+    d1: Any
+    d2: Any
+    d3: Any
+    d4: Any
+
+
+def _principal_slopes(energy: Energy) -> list[Any]:
+    """psi's derivatives by stretches 0, 00, 01, 000, 001, 012, 0000, 0001, 0011, 0012.
+
+    All others at the rest are these by symmetry.
+    """
+    s = [variable(f"s{i}") for i in range(3)]
+    one = gradient(energy.principal, s)[0]
+    two = gradient(one, s)
+    three, mixed = gradient(two[0], s), gradient(two[1], s)
+    four, mixed_four = gradient(three[0], s), gradient(three[1], s)
+    return [one, *two[:2], *three[:2], mixed[2], *four[:2], *mixed_four[1:]]
+
+
+def rest_coefficients(law: Law) -> RestCoefficients:
+    """Taylor coefficients a ... d4 of an isotropic law at the rest."""
+    slopes = _principal_slopes(law.energy)
+    inputs = {f"p_{n}": np.asarray(v, float) for n, v in law.values.items()}
+
+    def at(s: float) -> np.ndarray:
+        found = evaluate(slopes, inputs | {f"s{i}": np.float64(s) for i in range(3)})
+        return np.array(np.broadcast_arrays(*found))
+
+    with np.errstate(all="ignore"):
+        near, far = (np.array([at(1.0 - d), at(1.0 + d)]) for d in (SIDE, 4.0 * SIDE))
+        # a derivative that grows towards the rest has no value there
+        steady = np.abs(far - near) <= 1e-3 * np.abs(near[:, :6]).max(axis=1, keepdims=True)
+    if not steady[:, :6].all():
+        raise _not_smooth(law, 3)
+    total = np.where(steady.all(axis=0), near.mean(axis=0), np.nan)
+    g, gii, gij, giii, giij, gijk, giiii, giiij, giijj, giijk = (
+        x if np.ndim(x) == 0 else x[:, None] for x in total
+    )
+    # coefficients of s^2, s t; s^3, s^2 t, s t u; s^4, s^3 t, s^2 t^2, s^2 t u are matched
+    b1, c1 = gij / 2.0, gijk / 6.0
+    c2 = giij / 2.0 - 3.0 * c1
+    d1 = (giiii / 24.0 + giijk / 2.0 - giiij / 6.0 - giijj / 8.0) / 6.0
+    d2 = giijk / 4.0 - 6.0 * d1
+    d3 = giijj / 8.0 - 3.0 * d1 - d2
+    d4 = giiij / 6.0 - 4.0 * d1 - 2.0 * d2
+    return RestCoefficients(
+        g, b1, gii / 2.0 - b1, c1, c2, giii / 6.0 - c1 - c2, d1, d2, d3, d4
+    )
+
+
+def isotropic_derivative(rest: RestCoefficients, directions: list[np.ndarray]) -> np.ndarray:
+    """What `energy_derivative` gives, from the Taylor polynomial of an isotropic energy."""
+    order = len(directions)
+    scale = [float(np.abs(d).max()) or 1.0 for d in directions]
+    zero = np.zeros(directions[0].shape)
+    D: Any = 0.0
+    for n, (d, s) in enumerate(zip(directions, scale, strict=True), start=1):
+        D = stepped(zero, (n,), order, STEP) * (d / s) + D
+    E = D + transpose(D) + matmul(transpose(D), D)  # F^T F - I; its powers beyond `order` vanish
+    E2 = matmul(E, E)
+    E3 = matmul(E2, E)
+    W = E * 0.5 - E2 * 0.125 + E3 * 0.0625
+    inverse = np.eye(3) - E * 0.5 + E2 * 0.375 - E3 * 0.3125
+    W2 = matmul(W, W)
+    p1, p2, p3 = trace(W), trace(W2), trace(matmul(W2, W))
+    r = rest
+    one = r.a + 2.0 * r.b1 * p1 + 3.0 * r.c1 * p1 * p1 + r.c2 * p2
+    two = r.b2 + r.c2 * p1
+    three = r.c3 + 0.0 * p1
+    if order > 2:  # an energy may lack the fourth derivative only
+        one = one + 4.0 * r.d1 * p1 * p1 * p1 + 2.0 * r.d2 * p1 * p2 + r.d4 * p3
+        two = two + r.d2 * p1 * p1 + 2.0 * r.d3 * p2
+        three = three + r.d4 * p1
+    every = (..., None, None)
+    S = one[every] * np.eye(3) + 2.0 * two[every] * W + 3.0 * three[every] * W2
+    P = matmul(matmul(np.eye(3) + D, inverse), S)
+    return part(P, tuple(range(1, order + 1))) * (np.prod(scale) / STEP**order)
 
 
 def energy_derivative(law: Law, directions: list[np.ndarray]) -> np.ndarray:
@@ -123,7 +246,7 @@ def energy_derivative(law: Law, directions: list[np.ndarray]) -> np.ndarray:
                 z = z + stepped(np.zeros(shape), (n,), order, step) * (d[..., i, j] / s)
             base[i, j] = z
     last = stepped(np.zeros(shape), (order,), order, step)
-    with accelerated():
+    with accelerated(), np.errstate(all="ignore"):  # whoever asks looks at what came out
         for i in range(3):
             for j in range(3):
                 F = base.copy()

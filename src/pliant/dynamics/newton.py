@@ -10,10 +10,14 @@ well: a new one costs as much as ten iterations of a linear solve. The first gue
 improved from what earlier ones missed (linalg.recent), as that of the corotated model is. With
 tangent="directional" the matrix only preconditions, and products with the exact tangent are taken
 cell by cell.
+
+Where an energy has a kink the balance may sit on it, and no force of either side vanishes there. A
+failed iteration on such a law is repeated with the kink rounded, less and less (`ROUNDINGS`).
 """
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, Protocol
 
 import numpy as np
 import warp as wp
@@ -22,6 +26,8 @@ from pliant.core.errors import SolverFailure
 from pliant.core.launch import zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.dynamics.directional_newton import DirectionalGradients
+from pliant.fem.laws.expression import rounded
+from pliant.fem.laws.law import Energy, Law
 from pliant.linalg.blocks import BlockMatrix, combine, dot, keep_free
 from pliant.linalg.direct import DirectSolver
 from pliant.linalg.pcg import ConjugateGradients, Preconditioner, Tolerance
@@ -74,9 +80,24 @@ TANGENTS = ("assembled", "directional")
 DIRECT_NODES = 1_200
 """Bodies up to this size are factorised when the tangent is badly conditioned (statics)."""
 
+ROUNDINGS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+"""Widths of rounded kinks, each the start of the next, as shares of what is under the root."""
+
 
 class NewtonFailure(SolverFailure):
     """The iteration did not converge; a smaller step may."""
+
+
+@lru_cache(maxsize=64)
+def _rounded_energy(energy: Energy) -> Energy | None:
+    """The energy without its kinks, their width one more parameter; None if it has none."""
+
+    def function(F, p):
+        return rounded(energy.function(F, p), p.kink_width)
+
+    names = (*energy.parameters, "kink_width")
+    smooth = replace(energy, function=function, parameters=names, stress_code=None)
+    return None if smooth.principal is energy.principal else smooth
 
 
 def _forcing(wanted: float, needed: float) -> float:
@@ -89,6 +110,7 @@ def _forcing(wanted: float, needed: float) -> float:
 class NewtonProblem(Protocol):
     """What is solved: residual(x) = 0."""
 
+    system: Any  # a LawSystem
     matrix: BlockMatrix
     solver: ConjugateGradients
     preconditioner: Preconditioner
@@ -112,13 +134,17 @@ class NewtonProblem(Protocol):
 
 @dataclass
 class NewtonRecord:
-    """How an iteration went; history: |r| / scale before each iteration and at the end."""
+    """How an iteration went; history: |r| / scale before each iteration and at the end.
+
+    kink_width: 0, or that of the rounded law which is in balance (the law itself is to within it).
+    """
 
     iterations: int = 0
     solver_iterations: int = 0
     tangents: int = 0
     backtracks: int = 0
     scale: float = 1.0
+    kink_width: float = 0.0
     history: list[float] = field(default_factory=list)
     projected: list[bool] = field(default_factory=list)
 
@@ -149,7 +175,32 @@ class Newton:
         self._made_for: object = None  # what it was assembled for, though it may have aged
         self._r, self._dx, self._trial = (zeros(node_count, wp.vec3d) for _ in range(3))
 
-    def solve(
+    def solve(self, x: wp.array, **options: Any) -> NewtonRecord:
+        """`converge`; where that fails on a law with kinks, again with these rounded."""
+        start = wp.clone(x)
+        try:
+            return self.converge(x, **options)
+        except NewtonFailure:
+            hyper = self.problem.system.hyper
+            law: Law = hyper.law
+            energy = _rounded_energy(law.energy)
+            if energy is None:
+                raise
+            wp.copy(x, start)
+            options.update(keep=None, recent=None)
+            record = NewtonRecord()
+            try:
+                for width in ROUNDINGS:
+                    hyper.set_law(Law(energy, {**law.values, "kink_width": width}, law.floor))
+                    before, record = record, self.converge(x, **options)
+                    record.kink_width, options["given"] = width, None
+                    for count in ("iterations", "solver_iterations", "tangents", "backtracks"):
+                        setattr(record, count, getattr(before, count) + getattr(record, count))
+            finally:
+                hyper.set_law(law)
+            return record
+
+    def converge(
         self, x: wp.array, *, scale: float, tolerance: float, given: np.ndarray | None = None,
         linear: bool = False, keep: object = None, rounding: float = 0.0,
         recent: RecentErrors | None = None,

@@ -16,6 +16,7 @@ from pliant.fem.material import Material
 
 PRECONDITIONERS = ("multigrid", "jacobi")
 MODELS = ("corotated", "corotated-qr", "linear")
+SMALLEST_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,11 @@ class Scene:
                 f"preconditioner must be one of {', '.join(PRECONDITIONERS)}, "
                 f"not '{self.preconditioner}'."
             )
-        if not (0.0 < self.tolerance < 1.0):
-            raise BadInput(f"tolerance must lie between 0 and 1, not {self.tolerance}.")
+        if not (SMALLEST_TOLERANCE <= self.tolerance < 1.0):
+            raise BadInput(
+                f"tolerance must lie between {SMALLEST_TOLERANCE:g}, what double precision can "
+                f"hold, and 1, not {self.tolerance}."
+            )
         for name in ("gravity", "initial_velocity", "initial_spin"):
             vector3(name, getattr(self, name))
         self.material.lame(len(self.body.cells))  # per-cell arrays must fit the body

@@ -46,6 +46,7 @@ def simulate(
     v = np.empty((frames, n, dim))
     times = scene.dt * np.arange(frames)
     iterations = np.zeros(frames - 1, int)
+    parts = np.ones(frames - 1, int)
     timings = {phase: np.zeros(frames - 1) for phase in PHASES}
     if resume is None:
         state = system.initial_state()
@@ -53,6 +54,7 @@ def simulate(
     else:
         u[: done + 1], v[: done + 1] = resume.displacements, resume.velocities
         iterations[:done] = resume.iterations
+        parts[: len(resume.parts)] = resume.parts
         for phase in PHASES:
             if phase in resume.timings:
                 timings[phase][:done] = resume.timings[phase]
@@ -62,7 +64,7 @@ def simulate(
         return Trajectory(
             scene, times[: count + 1], u[: count + 1], v[: count + 1],
             last.a.numpy()[:, :dim], iterations[:count],
-            {phase: t[:count] for phase, t in timings.items()},
+            {phase: t[:count] for phase, t in timings.items()}, parts[:count],
         )  # fmt: skip
 
     for step in range(done, steps):
@@ -79,6 +81,7 @@ def simulate(
         state = after
         u[step + 1], v[step + 1] = new_u, new_v
         iterations[step] = record.solution.iterations
+        parts[step] = record.parts
         for phase in PHASES:
             timings[phase][step] = record.timings[phase]
         if progress is not None:

@@ -52,10 +52,11 @@ class State:
 
 @dataclass
 class StepRecord:
-    """What one step took."""
+    """What one step took; parts: how many it was cut into because Newton failed on the whole."""
 
     solution: Solution
     timings: dict[str, float] = field(default_factory=dict)
+    parts: int = 1
 
 
 class System:

@@ -11,8 +11,8 @@ from pliant.dynamics.scene import Scene
 class Trajectory:
     """displacements, velocities: (frames, nodes, dim); times: (frames,) [s].
 
-    accelerations of the last frame make a run resumable; iterations and timings tell what each
-    step took.
+    accelerations of the last frame make a run resumable; iterations, timings and parts (more than
+    one where Newton failed on the whole step) tell what each step took.
     """
 
     scene: Scene = field(repr=False)
@@ -22,6 +22,7 @@ class Trajectory:
     last_acceleration: np.ndarray = field(repr=False)
     iterations: np.ndarray = field(repr=False)
     timings: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+    parts: np.ndarray = field(default_factory=lambda: np.zeros(0, int), repr=False)
 
     @property
     def steps(self) -> int:

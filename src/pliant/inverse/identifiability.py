@@ -17,14 +17,17 @@ ROUGH = 0.03
 CORRELATED = 0.98
 """Correlation above which two unknowns are only known in combination."""
 
-LITTLE_MOTION = 2.0
-"""Surface motion, in cells, below which Poisson's ratio cannot be told (about 7 % at one cell)."""
-
 WILD = 5.0
 """Residual over noise beyond which a point is not this body's."""
 
 FEW_WILD = 0.2
 """Share of such points up to which they are strangers; with more the model is wrong."""
+
+PATTERN = 0.1
+"""Share of the residuals' square that neighbours have in common from which they are no noise."""
+
+CHANCE = 5.0
+"""Standard deviations of white noise that a pattern must exceed."""
 
 AT_BOUND = 1e-6
 """Distance to a bound, in free coordinates, at which it counts as active."""
@@ -107,7 +110,16 @@ def advise_on_field(
 
 def _residuals(problem: Problem, e: Evaluation, noise: float) -> list[str]:
     """Warn where the residuals are not the noise."""
-    if not (e.rms > 1.5 * noise > 0.0 and e.rms > 1e-6 * problem.scene.body.spacing):
+    if not (noise > 0.0 and e.rms > 1e-6 * problem.scene.body.spacing):
+        return []
+    pattern = shared_by_neighbours(e, WILD * noise)
+    if pattern > PATTERN:
+        return [
+            f"The residuals ({e.rms:.3g} m) are not noise-like: neighbouring points are off "
+            f"together, by {np.sqrt(pattern) * e.rms:.2g} m. The model misses something that moves "
+            "the body (gravity, walls, contact, shape or law); the error bars do not cover that."
+        ]
+    if not e.rms > 1.5 * noise:
         return []
     text = f"The residuals ({e.rms:.3g} m) are larger than the noise ({noise:.3g} m)"
     far = float(np.mean(np.abs(e.usable) > WILD * noise))
@@ -119,6 +131,24 @@ def _residuals(problem: Problem, e: Evaluation, noise: float) -> list[str]:
             f"off, points of other things perhaps. {way}"
         ]
     return [f"{text}: the model, the walls or the shape do not fit everywhere."]
+
+
+def shared_by_neighbours(e: Evaluation, limit: float) -> float:
+    """Share of the residuals' square that a point has in common with the next one of its frame.
+
+    Noise of a camera differs from pixel to pixel: nothing in common, within 1 / sqrt(points). What
+    a model misses moves whole patches. Points farther off than the limit are left out: strangers
+    come in patches too. Points in no order hide a pattern but never feign one.
+    """
+    common = total = count = 0.0
+    for f in e.frames.values():
+        r = f.r[f.usable & (np.abs(f.r) < limit)]
+        common += float(r[1:] @ r[:-1])
+        total += float(r @ r)
+        count += len(r)
+    if total == 0.0 or common / total < CHANCE / np.sqrt(count):
+        return 0.0
+    return common / total
 
 
 def _tied(labels, values, covariance, i, j, c) -> str:

@@ -96,6 +96,11 @@ class SurfaceMeasure(Measure):
     """Points of cameras or scanners against the deformed surface."""
 
     def __init__(self, scene: Scene, seen: Observations, cost: str):
+        if scene.dim != 3:
+            raise BadInput(
+                "Points and depth images are of 3D bodies; a 2D body is fitted to NodeMotions or "
+                "LevelSets."
+            )
         check_observations(seen)
         organised = all(f.organised for f in seen.frames if len(f))
         self.cost_name = ("depth" if organised else "foot") if cost == "auto" else cost

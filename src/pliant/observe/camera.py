@@ -81,7 +81,7 @@ def ring_of_cameras(
     """  # fmt: skip
     nodes = scene.body.nodes
     if nodes.shape[1] != 3:
-        raise BadInput("Depth cameras see 3D bodies only; give a 2D body's points directly.")
+        raise BadInput("Depth cameras see 3D bodies; fit a 2D body to NodeMotions or LevelSets.")
     lo, hi = nodes.min(axis=0), nodes.max(axis=0)
     centre = 0.5 * (lo + hi)
     radius = 0.5 * np.linalg.norm(hi - lo) * room

@@ -116,9 +116,9 @@ def load_observations(
 ) -> Observations:
     """The frames of a folder, in metres and seconds.
 
-    units: of the points ("m", "cm", "mm", ...), if the folder does not say; with a `scene`, units
-    that nobody states are judged by the size of its body. frame_rate [1/s]: of frames whose times
-    are not given.
+    units: of the points ("m", "cm", "mm", ...), whatever the folder says; with a `scene`, units
+    that nobody states are judged by the size of its body. frame_rate [1/s]: instead of the times
+    that the folder gives, if any.
     """
     folder = Path(folder)
     if not folder.is_dir():

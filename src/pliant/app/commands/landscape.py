@@ -93,7 +93,7 @@ def map_scene(
     given = {text.partition("=")[0].strip(): text for text in unknown or []}
     starts = parse_unknowns([given.get(name, name) for name in over], built, away=fit is None)
     if fit is not None:
-        seen, path = _known_fit(fit, over)
+        seen, path = _known_fit(fit, over, built)
         centre = np.array([path[-1]] if len(path) else [[own[n] for n in over]])[0]
     else:
         seen = film.take(simulated(built, steps_of(built, steps), scene))
@@ -129,17 +129,18 @@ def _axis(centre: float, path: np.ndarray, span: float, points: int) -> np.ndarr
     return centre + reach * np.linspace(-1.0, 1.0, points)
 
 
-def _known_fit(folder: str, over: tuple[str, str]) -> tuple[Any, np.ndarray]:
+def _known_fit(folder: str, over: tuple[str, str], scene: Any) -> tuple[Any, np.ndarray]:
+    from pliant.app.fit_observations import observations_of
     from pliant.app.fits import ASKED, FitDirectory
     from pliant.core.files import read_json
-    from pliant.observe.files import load_observations
 
     directory = FitDirectory(folder)
     if not directory.exists:
         raise BadInput(f"{folder}: holds no fit (pliant reconstruct --out {folder}).")
     asked = read_json(directory.path / ASKED)
-    elsewhere = asked.get("observations") if isinstance(asked, dict) else None
-    seen = load_observations(elsewhere or directory.seen_path)
+    if not isinstance(asked, dict):
+        raise BadInput(f"{directory.path / ASKED}: must hold what was asked; fit again.")
+    seen = observations_of(directory, scene, asked)
     history = directory.history()
     for name in over:
         if history and name not in history[0].step.values:

@@ -26,6 +26,18 @@ NoiseOption = Annotated[
     typer.Option("--noise", help="Depth noise: 0.5voxel (times the grid's spacing), 0.01 or 10mm."),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Of the noise.")]
+OutliersOption = Annotated[float, typer.Option("--outliers", help="Share of wild pixels.")]
+DroppedOption = Annotated[float, typer.Option("--dropped", help="Share of lost pixels.")]
+QuantisationOption = Annotated[
+    float, typer.Option("--quantisation", help="Step of the depth in metres; 0: none.")
+]
+KindOption = Annotated[
+    str,
+    typer.Option(
+        "--kind",
+        help="depth: noise along each pixel's ray; points: in every direction, without pixels.",
+    ),
+]
 StepsOption = Annotated[
     int | None, typer.Option("--steps", help="Time steps; the scene's own if not given.")
 ]
@@ -52,8 +64,10 @@ def film_scene(
     pixels: PixelsOption = 100,
     noise: NoiseOption = "0.5voxel",
     seed: SeedOption = 1,
-    outliers: Annotated[float, typer.Option("--outliers", help="Share of wild pixels.")] = 0.0,
-    dropped: Annotated[float, typer.Option("--dropped", help="Share of lost pixels.")] = 0.0,
+    outliers: OutliersOption = 0.0,
+    dropped: DroppedOption = 0.0,
+    quantisation: QuantisationOption = 0.0,
+    kind: KindOption = "depth",
     layout: Annotated[
         str, typer.Option("--layout", help=f"Files to write: {', '.join(LAYOUTS)}.")
     ] = "npz",
@@ -69,9 +83,11 @@ def film_scene(
     """Film SCENE, or the run in DIR, with a ring of depth cameras."""
     from pliant.app.films import Film, motion_of
 
-    film = Film(cameras, pixels, noise, seed, outliers, dropped)
+    film = Film(cameras, pixels, noise, seed, outliers, dropped, quantisation, kind)
     if layout not in LAYOUTS:
         raise BadInput(f"--layout must be one of {', '.join(LAYOUTS)}, not '{layout}'.")
+    if layout == "depth" and kind == "points":
+        raise BadInput("--layout depth stores pixels, which --kind points does not have.")
     folder = Path(out or Path("runs") / f"{Path(scene).stem}-seen")
     require_free(folder, overwrite=overwrite)
     set_machine(device, threads)

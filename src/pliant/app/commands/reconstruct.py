@@ -7,8 +7,12 @@ import typer
 
 from pliant.app.commands.observe import (
     CamerasOption,
+    DroppedOption,
+    KindOption,
     NoiseOption,
+    OutliersOption,
     PixelsOption,
+    QuantisationOption,
     SeedOption,
     StepsOption,
 )
@@ -27,9 +31,6 @@ from pliant.core.errors import BadInput
 
 COSTS = ("auto", "depth", "foot", "pullback")
 LOSSES = ("huber", "tukey", "squares")
-
-CROP = 0.25
-"""Points farther than this share of the body's diagonal from its motion are background."""
 
 UnknownOption = Annotated[
     list[str] | None,
@@ -80,7 +81,7 @@ def reconstruct_scene(
     ] = None,
     field: Annotated[
         str | None,
-        typer.Option("--field", help="A Young's modulus for every cell, kept apart by tv, smooth."),
+        typer.Option("--field", help="A Young's modulus for every cell, smoothed by: tv, smooth."),
     ] = None,
     field_weight: Annotated[
         float | None, typer.Option("--field-weight", help="Weight of that penalty.")
@@ -113,10 +114,13 @@ def reconstruct_scene(
         int | None, typer.Option("--max-iterations", help="Of the optimiser.")
     ] = None,
     fit_file: Annotated[
-        str | None, typer.Option("--fit-file", metavar="TOML", help="All of this in a file.")
+        str | None,
+        typer.Option(
+            "--fit-file", metavar="TOML", help="Unknowns, priors, bounds and optimiser in a file."
+        ),
     ] = None,
     units: Annotated[
-        str | None, typer.Option("--units", help="Of the recorded points: m, cm, mm.")
+        str | None, typer.Option("--units", help="Of the recorded points: m, dm, cm, mm, in.")
     ] = None,
     frame_rate: Annotated[
         float | None, typer.Option("--frame-rate", help="Frames per second of the recording.")
@@ -137,6 +141,10 @@ def reconstruct_scene(
     pixels: PixelsOption = 100,
     noise: NoiseOption = "0.5voxel",
     seed: SeedOption = 1,
+    outliers: OutliersOption = 0.0,
+    dropped: DroppedOption = 0.0,
+    quantisation: QuantisationOption = 0.0,
+    kind: KindOption = "depth",
     steps: StepsOption = None,
     shape: ShapeOption = None,
     report: Annotated[
@@ -153,7 +161,8 @@ def reconstruct_scene(
     result = reconstruct_into(
         scene, observations=observations, unknown=unknown or [], out=out, cost=cost, loss=loss,
         units=units, frame_rate=frame_rate, crop=crop, cameras=cameras, pixels=pixels, noise=noise,
-        seed=seed, steps=steps, shape=shape, report=report, overwrite=overwrite, device=device,
+        seed=seed, outliers=outliers, dropped=dropped, quantisation=quantisation, kind=kind,
+        steps=steps, shape=shape, report=report, overwrite=overwrite, device=device,
         threads=threads, fit_file=fit_file, priors=prior or [], bounds=bound or [],
         how={
             "optimiser": optimiser, "field": field, "field_weight": field_weight,
@@ -164,7 +173,9 @@ def reconstruct_scene(
         },
         materials=materials,
     )  # fmt: skip
-    lines = result["table"].splitlines() if materials else result_lines(result)
+    from pliant.app.material_choice import ranking_lines
+
+    lines = ranking_lines(result) if "materials" in result else result_lines(result)
     answer(result, lines, as_json=as_json)
 
 
@@ -183,6 +194,10 @@ def reconstruct_into(
     pixels: int = 100,
     noise: str = "0.5voxel",
     seed: int = 1,
+    outliers: float = 0.0,
+    dropped: float = 0.0,
+    quantisation: float = 0.0,
+    kind: str = "depth",
     steps: int | None = None,
     shape: str | None = None,
     report: bool = True,
@@ -199,6 +214,7 @@ def reconstruct_into(
     """The work of the command; returns what result.json holds. showcase: leave demo.png too."""
     from pliant.app import fit_options
     from pliant.app.films import Film, steps_of
+    from pliant.app.fit_observations import recorded
     from pliant.app.fit_values import parse_unknowns, scene_values
     from pliant.app.fits import FitDirectory, run_fit
     from pliant.app.material_choice import choose_material, law_names
@@ -218,7 +234,9 @@ def reconstruct_into(
         "bounds": fit_options.parse_bounds(file, bounds or []),
     }
     options = fit_options.reconstruct_options(asked)
-    film = Film(cameras, pixels, noise, seed)
+    film = Film(cameras, pixels, noise, seed, outliers, dropped, quantisation, kind)
+    if observations is None and kind == "points" and cost == "depth":
+        raise BadInput("--cost depth needs pixels, which --kind points does not have.")
     description = find_description(name, shape=shape)
     directory = FitDirectory(out or Path("runs") / f"{Path(name).stem}-fit")
     directory.require_usable()
@@ -234,6 +252,8 @@ def reconstruct_into(
     if asked.get("field"):
         starts = fit_options.as_field(starts, scene, asked["field"])
     laws = law_names(materials) if materials is not None else []
+    if laws and (asked["priors"] or asked["bounds"]):
+        raise BadInput("--materials fits each law's own parameters: give no --prior or --bound.")
     _require_fittable(scene, starts, options, cost=cost, loss=loss)
     asked |= {"unknowns": starts, "cost": cost, "loss": loss}
     if laws:
@@ -248,6 +268,9 @@ def reconstruct_into(
             "cameras": cameras, "pixels": pixels, "noise": noise, "seed": seed,
             "film_steps": steps_of(scene, steps),
         }  # fmt: skip
+        flaws = {"outliers": outliers, "dropped": dropped, "quantisation": quantisation}
+        asked |= {name: value for name, value in flaws.items() if value}
+        asked |= {"kind": kind} if kind != "depth" else {}
     if going_on:
         directory.require_same(scene, asked)
         if directory.status() == "finished":
@@ -255,7 +278,7 @@ def reconstruct_into(
             return directory.result()
     truth = scene_values(scene)
     if observations is not None:  # before anything is written
-        seen = _recorded(scene, starts, Path(observations), units, frame_rate, crop)
+        seen = recorded(scene, asked)
         truth = _stated_truth(Path(observations))
     if not going_on:
         if directory.exists:
@@ -306,23 +329,6 @@ def _filmed(scene, name, film, directory, steps):
     seen = film.take(simulated(scene, steps, name))
     save_observations(seen, directory.seen_path)
     return seen
-
-
-def _recorded(scene, starts, folder, units, frame_rate, crop):
-    import numpy as np
-
-    from pliant.inverse.unknowns import UnknownSet, make_unknown
-    from pliant.observe.crop import crop_to_body
-    from pliant.observe.files import load_observations
-
-    seen = load_observations(folder, units=units, frame_rate=frame_rate, scene=scene)
-    if crop is None:
-        nodes = scene.body.nodes
-        crop = CROP * float(np.linalg.norm(nodes.max(axis=0) - nodes.min(axis=0)))
-    if crop == 0.0:
-        return seen
-    unknowns = UnknownSet(tuple(make_unknown(n, v, scene) for n, v in starts.items()))
-    return crop_to_body(seen, unknowns.apply(scene, unknowns.start()), crop)
 
 
 def _stated_truth(folder: Path) -> dict[str, Any]:

@@ -75,9 +75,21 @@ def simulate_scene(
         f"to t = {result['time']:.4g} s, {result['step_ms']:.1f} ms a step",
         f"largest displacement {result['largest_displacement']:.4g} m "
         f"({result['largest_displacement_in_cells']:.1f} cells)",
+        *cut_lines(result["steps_cut"]),
         f"files in {result['out']}" + (": final.png, motion.gif, trajectory.pvd" * pictures),
     ]
     answer(result, lines, as_json=as_json)
+
+
+def cut_lines(cut: list[dict[str, Any]]) -> list[str]:
+    """What to know about steps that were cut into parts."""
+    if not cut:
+        return []
+    most = max(c["parts"] for c in cut)
+    return [
+        f"Newton failed on {len(cut)} steps, the first at t = {cut[0]['t']:.4g} s; they were "
+        f"taken in up to {most} parts: a smaller time step may be quicker"
+    ]
 
 
 def simulate_into(

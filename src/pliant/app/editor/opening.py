@@ -1,14 +1,16 @@
 """What `pliant view TARGET` opens: a scene to edit, a finished run to play, a fit to inspect."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pliant.app.editor.history import Frame
+from pliant.app.fit_observations import observations_of
 from pliant.app.fit_values import unlabelled
-from pliant.app.fits import ASKED, SEEN, FitDirectory
+from pliant.app.fits import ASKED, FitDirectory
+from pliant.app.law_files import law_of
 from pliant.app.runs import SCENE, RunDirectory, open_scene
 from pliant.app.scene_files import build_scene, read_description
 from pliant.app.scenes import find_description
@@ -16,7 +18,7 @@ from pliant.core.errors import BadInput
 from pliant.core.files import read_json
 from pliant.dynamics.scene import Scene
 from pliant.inverse.unknowns import UnknownSet, make_unknown
-from pliant.observe.files import RECORD, load_observations
+from pliant.observe.files import RECORD
 from pliant.observe.observations import Observations
 
 
@@ -93,13 +95,10 @@ def _fit(place: Path) -> Opened:
     rows = result.get("unknowns")
     if not isinstance(rows, dict) or not isinstance(asked, dict):
         raise BadInput(f"{place}: the fit is not finished ({directory.status() or 'no result'}).")
-    if (place / SEEN / RECORD).is_file():
-        seen = load_observations(place / SEEN)
-    else:
-        seen = load_observations(
-            Path(asked["observations"]), units=asked.get("units"),
-            frame_rate=asked.get("frame_rate"), scene=scene,
-        )  # fmt: skip
+    seen = observations_of(directory, scene, asked)
     numbers = {label: float(row["value"]) for label, row in rows.items()}
-    found = FitFound(scene, asked["unknowns"], rows, seen, list(result.get("advice", [])))
+    values = asked["unknowns"]
+    if "law" in result:  # the best of several laws, with its own parameters
+        scene, values = replace(scene, law=law_of(result["law"])), numbers
+    found = FitFound(scene, values, rows, seen, list(result.get("advice", [])))
     return Opened("fit", place.name, found.scene_at(numbers), place.absolute(), fit=found)

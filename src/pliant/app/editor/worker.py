@@ -192,6 +192,7 @@ class _Worker:
         self.step += 1
         numbers = {f"{p}_ms": 1e3 * record.timings[p] for p in PHASES if p in record.timings}
         numbers["iterations"] = float(record.solution.iterations)
+        numbers["parts"] = float(record.parts)
         now = time.monotonic()
         if now - self._measured > ENERGY_SECONDS or not self.playing:
             self._measured = now

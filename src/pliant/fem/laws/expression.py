@@ -3,10 +3,11 @@
 Calling an energy with `Expression` numbers records a graph in which equal nodes are one node.
 `gradient` differentiates it backwards into another graph (the chain rule of seed 004, eq. 4.16,
 with each elementary function's slope in the simplified form of section 4.5.1); `kernel_text`
-writes a graph as code. sqrt(x^2) is |x|, whose slope at 0 is that of x > 0, as
-a complex step finds it; so energies like eq. 4.39 stay finite where they have a kink.
+writes a graph as code. sqrt(x^2) is |x|, whose slope at 0 is that of x > 0, as a complex step finds
+it; energies like eq. 4.39 stay finite at a kink, and `rounded` has none (dynamics.newton).
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,9 +16,15 @@ import numpy as np
 from pliant.core.errors import BadInput
 
 _table: dict[tuple, "Expression"] = {}
-_UNARY = ("exp", "log", "sqrt", "sin", "cos", "tanh", "atan", "abs", "sign", "step", "neg")
 ROOT_FLOOR = 1e-150
 """Smallest root that a slope divides by: 0 / 0 at a kink becomes 0."""
+
+GENERIC = {
+    "s0": 1.3, "s1": 0.9, "s2": 1.1, "i0": 3.71, "i1": 4.3939, "i2": 1.287,
+    "F00": 2.6 / 3, "F01": -0.3, "F02": 2.2 / 3, "F10": 2.6 / 3, "F11": 0.6, "F12": -1.1 / 3,
+    "F20": -1.3 / 3, "F21": 0.6, "F22": 2.2 / 3,
+}  # fmt: skip
+"""One deformation in all the names an energy may have it by: as large as arguments of kinks are."""
 
 
 class Expression:
@@ -263,7 +270,8 @@ def _sign(x):
 _NUMERIC: dict[str, Callable] = {
     "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tanh": np.tanh,
     "atan": np.arctan, "abs": lambda x: x * _sign(x), "sign": _sign, "step": _step,
-    "neg": lambda x: -x,
+    "neg": operator.neg, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
+    "div": operator.truediv,
 }  # fmt: skip
 
 _UFUNCS: dict[Any, Callable] = {
@@ -349,28 +357,42 @@ def gradient(root: Expression, variables: Sequence[Expression]) -> list[Expressi
     return [bar.get(id(v), zero) for v in variables]
 
 
-def evaluate(roots: Sequence[Expression], inputs: dict[str, Any]) -> list[Any]:
-    """Values of the roots for numbers, arrays or complex arrays."""
+def evaluate(roots: Sequence[Expression], inputs: dict[Any, Any]) -> list[Any]:
+    """Values of the roots for numbers, arrays or complex arrays; inputs: by name, or by node."""
     values: dict[int, Any] = {}
     for n in topological(roots):
         a = [values[id(x)] for x in n.args]
-        if n.op == "const":
+        if n in inputs:
+            v = inputs[n]
+        elif n.op == "const":
             v = n.value
         elif n.op == "var":
             v = inputs[n.value]
-        elif n.op == "add":
-            v = a[0] + a[1]
-        elif n.op == "sub":
-            v = a[0] - a[1]
-        elif n.op == "mul":
-            v = a[0] * a[1]
-        elif n.op == "div":
-            v = a[0] / a[1]
         elif n.op == "pow":
             v = a[0] ** n.value
         elif n.op == "max":
             v = np.where(np.real(a[0]) >= np.real(a[1]), a[0], a[1])
         else:
-            v = _NUMERIC[n.op](a[0])
+            v = _NUMERIC[n.op](*a)
         values[id(n)] = v
     return [values[id(r)] for r in roots]
+
+
+def rounded(root: Any, share: Expression) -> Any:
+    """root with |x| (max likewise) as sqrt(x^2 + e^2), e = share of x at GENERIC, if it has a kink.
+
+    ln^2(1 - |x|) has none: its slope at x = 0 is 0.
+    """
+    order, kinked = topological([root]) if isinstance(root, Expression) else [], False
+    whole: dict[Any, Any] = {n.value: n for n in order if n.op == "var"}
+    at = {name: np.array(GENERIC.get(name, 1.0 + 0.1 * i)) for i, name in enumerate(whole)}
+    for n in (n for n in order if n.op in ("abs", "max")):
+        pair = [*n.args, constant(0.0)][:2]  # |x| is bent where x is 0, the larger where x is y
+        with np.errstate(all="ignore"):
+            low = np.array(evaluate(pair, at)[1])
+            kinked |= bool(abs(evaluate([gradient(root, [n])[0]], {**at, n: low})[0]) > 1e-9)
+        x, y = evaluate(pair, whole)
+        v = x - y
+        v = unary("sqrt", v * v + (share * evaluate([v], {**whole, **GENERIC})[0]) ** 2)
+        whole[n] = v if n.op == "abs" else 0.5 * (x + y + v)
+    return evaluate([root], whole)[0] if kinked else root

@@ -105,7 +105,10 @@ class SolverPanel:
             if key in frame.numbers
         ]
         iterations = f"| solver iterations | {frame.numbers.get('iterations', 0):.0f} |"
-        self.timings.content = "\n".join(["| phase | time |", "|---|---|", *rows, iterations])
+        parts = int(frame.numbers.get("parts", 1))
+        cut = [f"| cut into parts, as Newton failed | {parts} |"] if parts > 1 else []
+        lines = ["| phase | time |", "|---|---|", *rows, iterations, *cut]
+        self.timings.content = "\n".join(lines)
 
     def plot(self) -> None:
         """Draw the run so far."""
