@@ -21,16 +21,18 @@ TEXT = """# Derivatives by complex steps
 Written by `python benchmarks/complex_step_page.py`; one thread, times in milliseconds, the shortest
 of several runs. f'(x) = Im f(x + h i) / h takes no difference (seed 004, chapter 4), so h may be
 1e-40 and nothing cancels. `pliant.complexstep` has complex and multicomplex numbers of any order as
-NumPy arrays and as kernel types, and tensor functions (inverse, solve, determinant, polar) through
-their real form.
+NumPy arrays, up to order six as kernel types, and tensor functions (inverse, solve, determinant,
+polar) through their real form.
 
 ```python
 from pliant.complexstep import derivative, hessian
 derivative(lambda x: np.exp(x) / (x**4 + x**2 + 1), 4.0, order=3)
 ```
 
-Pliant uses them as a third column of `pliant check-gradients`, for tangents along a direction of
-laws that give an energy only, for modal derivatives and for the Hessians of frequency design.
+Pliant uses them as a third column of `pliant check-gradients`, for modal derivatives and for the
+Hessians of frequency design. Stress and tangent of a law, and products with it along a direction,
+come from its recorded energy by the same accelerated rules (section 4.5), which leave no complex
+number in the code.
 
 ## How exact
 
@@ -54,8 +56,8 @@ A million derivatives of e^x / (x^4 + x^2 + 1) (table 4.2):
 
 {second}
 
-Force and tangent of 10,000 tetrahedra from the energy, against closed forms written by hand
-(table 4.3; at most 1.5 times is what we ask of ourselves):
+Force and tangent of 10,000 tetrahedra, derived from the energy by the accelerated rules, against
+closed forms written by hand (table 4.3; at most 1.5 times is what is asked):
 
 {third}
 """

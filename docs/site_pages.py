@@ -1,6 +1,7 @@
 """mkdocs hook: the first page is the README, the reference has every public name."""
 
 import ast
+import re
 from pathlib import Path
 
 from mkdocs.structure.files import File, Files
@@ -26,13 +27,30 @@ MODULES = ("shapes", "laws")
 """Public names that are modules: their own public names are listed."""
 
 
-def public_names() -> list[str]:
-    """What `pliant.__all__` says, read without importing the package."""
-    tree = ast.parse((ROOT / "src" / "pliant" / "__init__.py").read_text(encoding="utf-8"))
+FURTHER = {
+    "Modal derivatives and frequency design": (
+        "dynamics.modal_derivatives.modal_derivatives",
+        "dynamics.modal_derivatives.ModalDerivatives",
+        "dynamics.frequency_design.design_arch", "dynamics.frequency_design.Arch",
+        "dynamics.frequency_design.Design",
+    ),
+    "Comparing laws": ("inverse.model_choice.compare_laws", "inverse.model_choice.Candidate"),
+    "Moving surfaces": (
+        "fem.moving_field.MovingField", "fem.render_mesh.carried_mesh",
+        "fem.render_mesh.RenderMesh",
+    ),
+}  # fmt: skip
+"""What has no short name in `pl`."""
+
+
+def public_names(package: str = "") -> list[str]:
+    """What `__all__` of pliant or a package in it says, read without importing it."""
+    path = ROOT / "src" / "pliant" / package / "__init__.py"
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in tree.body:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
             return ast.literal_eval(node.value)
-    raise SystemExit("src/pliant/__init__.py has no __all__")
+    raise SystemExit(f"{path} has no __all__")
 
 
 def reference() -> str:
@@ -49,6 +67,13 @@ def reference() -> str:
     lines += ["## Shapes", "", "Names of `pl.shapes`.", ""]
     for module, name in _shape_names():
         lines += [f"::: {module}.{name}", ""]
+    for title, package in (("Laws", "fem/laws"), ("Complex steps", "complexstep")):
+        called = "pl.laws" if title == "Laws" else "pliant.complexstep"
+        lines += [f"## {title}", "", f"Names of `{called}`.", ""]
+        for name in public_names(package):
+            lines += [f"::: pliant.{package.replace('/', '.')}.{name}", ""]
+    for title, names in FURTHER.items():
+        lines += [f"## {title}", "", *(line for n in names for line in (f"::: pliant.{n}", ""))]
     return "\n".join(lines)
 
 
@@ -67,6 +92,7 @@ def index() -> str:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for file in ("conventions", "architecture", "derivatives"):
         text = text.replace(f"`docs/{file}.md`", f"[{file}]({file}.md)")
+    text = re.sub(r"\[results\]\((benchmarks/\w+\.md)\)", r"`\1`", text)  # outside the site
     return text.replace("](docs/", "](")
 
 

@@ -103,6 +103,14 @@ def test_wrong_gradients_are_refused(swing, cameras, monkeypatch):
         pl.reconstruct(SCENE, seen, START)
 
 
+def test_what_nothing_shows_is_said(cameras):
+    """A body in free fall: the gradients are rounding, which is no reason not to start."""
+    scene = pl.Scene(BODY, SCENE.material, integrator=SCENE.integrator)
+    seen = pl.observe(pl.simulate(scene, 4), cameras[:2], noise=0.01, seed=1)
+    fit = pl.reconstruct(scene, seen, {"youngs_modulus": 2200.0})
+    assert "hardly see youngs_modulus" in fit.advice[0]
+
+
 def test_points_of_a_plane_body_are_refused():
     disc = pl.GridBody(pl.shapes.circle(radius=1.0), 0.25)
     none = np.zeros(0)

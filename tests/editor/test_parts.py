@@ -13,12 +13,14 @@ from pliant.app.editor.cell_count import grid_cells, spacing_for, tet_cells
 from pliant.app.editor.desk import Desk
 from pliant.app.editor.folder import check_upload, inside, plain_name, read_inside
 from pliant.app.editor.history import Frame, History
+from pliant.app.editor.panels.material import pulled
 from pliant.app.editor.picking import first_hit
 from pliant.app.editor.presets import PRESETS
 from pliant.app.editor.pull import grip
 from pliant.app.editor.requests import is_loopback, names_of
 from pliant.app.editor.section import cell_edges, section
 from pliant.core.errors import BadInput
+from pliant.fem.laws import LAWS
 
 
 @pytest.mark.parametrize("name", ["a.toml", "My scene-2.toml", "x.y.toml"])
@@ -204,3 +206,13 @@ def test_ray_meets_the_front_of_a_ball():
     assert at == pytest.approx([0.3, 0.2, math.sqrt(1.0 - 0.13)], abs=4e-3)
     assert first_hit(ball.vertices, ball.faces, origin, -ray) is None
     assert first_hit(ball.vertices, ball.faces, origin, np.array([0.0, 1.0, 0.0])) is None
+
+
+@pytest.mark.parametrize("law", [None, *LAWS])
+def test_curve_of_a_material_starts_with_its_modulus(law):
+    stretch, stress = pulled(law, pl.Material(1e4, 0.45))
+    middle = len(stretch) // 2 - 4  # stretch 1
+    assert stretch[middle] == pytest.approx(1.0)
+    assert stress[middle] == pytest.approx(0.0, abs=1e-6)
+    slope = (stress[middle + 1] - stress[middle - 1]) / (stretch[middle + 1] - stretch[middle - 1])
+    assert slope == pytest.approx(1e4, rel=5e-3)

@@ -63,6 +63,10 @@ class Moment:
         return (1.0 - s) * before[0] + s * after[0], (1.0 - s) * before[1] + s * after[1]
 
 
+INVISIBLE = 1e-5
+"""Motions by an unknown, in spacings, of which tangent and adjoint hold rounding only."""
+
+
 class Problem:
     """Misfit of a scene's simulation against observations.
 
@@ -248,12 +252,17 @@ class Problem:
         return own if self._regulariser is None else own + self._regulariser.hessian(q)
 
     def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> float:
-        """Largest relative difference of tangent and adjoint gradients over the first frame."""
+        """Largest relative difference of tangent and adjoint gradients over the first frame.
+
+        Relative to a gradient at least as large as motions of INVISIBLE spacings would make it.
+        """
         horizon = max(1, min(m.last for m in self.moments))
         tight = self.tangent_tolerance
-        tangent = self.evaluate(q, loss, horizon=horizon, tolerance=tight).model[1]
-        adjoint = self.gradient(q, loss, horizon=horizon)[1]
-        return float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), 1e-300))
+        e = self.evaluate(q, loss, horizon=horizon, tolerance=tight)
+        tangent, adjoint = e.model[1], self.gradient(q, loss, horizon=horizon)[1]
+        pull = sum(float(np.abs(loss(f.r)[1] * f.r)[f.usable].sum()) for f in e.frames.values())
+        least = max(INVISIBLE * self.scene.body.spacing * pull, 1e-300)
+        return float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), least))
 
     def residuals(self, frame: int, u: np.ndarray, loss: Loss) -> Residuals:
         """Residuals of one frame of surface points for a displacement (nodes, 3)."""

@@ -73,8 +73,13 @@ def observe(
     for name, value in (("outliers", outliers), ("dropped", dropped)):
         if not 0.0 <= value < 1.0:
             raise BadInput(f"{name} must be a share between 0 and 1, not {value}.")
-    if noise < 0.0 or not np.isfinite(noise):
-        raise BadInput(f"noise must not be negative, not {noise}.")
+    if outliers + dropped > 1.0:
+        raise BadInput(f"outliers ({outliers}) and dropped ({dropped}) are more than all pixels.")
+    for name, value in (("noise", noise), ("quantisation", quantisation)):
+        if value < 0.0 or not np.isfinite(value):
+            raise BadInput(f"{name} must not be negative, not {value}.")
+    if kind == "points" and (outliers or quantisation):
+        raise BadInput("outliers and quantisation are those of depth images: kind='depth'.")
     cameras = cameras if cameras is not None else ring_of_cameras(run.scene)
     rng = np.random.default_rng(seed)
     body = run.scene.body
@@ -104,7 +109,8 @@ def observe(
             seen.append(Frame(time, points, none, none, np.full(len(points), np.nan)))
         else:
             seen.append(Frame(time, points, camera_of, pixel, depth))
-    return Observations(seen, list(cameras), noise if noise > 0.0 else None)
+    known = float(np.hypot(noise, quantisation / np.sqrt(12.0)))  # rounding is noise as well
+    return Observations(seen, list(cameras), known if known > 0.0 else None)
 
 
 def _film(queries, camera, index, rng, noise, outliers, dropped, quantisation):

@@ -128,7 +128,7 @@ def reconstruct_scene(
     crop: Annotated[
         float | None,
         typer.Option(
-            "--crop", help="Drop recorded points farther [m] than this from the motion; 0: none."
+            "--crop", help="Drop recorded points farther from the motion than this, in metres."
         ),
     ] = None,
     materials: Annotated[

@@ -6,11 +6,29 @@ import numpy as np
 
 from pliant.app.editor.context import Context
 from pliant.app.editor.presets import PRESETS
-from pliant.fem.laws import LAWS
+from pliant.core.errors import BadInput
+from pliant.fem.laws import LAWS, find_law
+from pliant.fem.laws.curves import uniaxial
+from pliant.fem.laws.law import Law
 from pliant.fem.material import Material
 
 OWN = "the scene's own"
 LINEAR = "linear elastic"
+STRETCHES = np.linspace(0.6, 1.6, 41)
+
+
+def pulled(law: Law | str | None, material: Material) -> tuple[np.ndarray, np.ndarray]:
+    """Stretches and the nominal stress [Pa] that a bar of the material answers with."""
+    E, nu = (float(np.mean(v)) for v in (material.youngs_modulus, material.poisson_ratio))
+    if law is None:
+        return STRETCHES, E * (STRETCHES - 1.0)
+    known = find_law(law).from_moduli(E, nu) if isinstance(law, str) else law
+    for stretches in (STRETCHES, np.linspace(0.9, 1.1, 41)):
+        try:
+            return stretches, uniaxial(known, stretches)[0]
+        except BadInput:  # a law may give way at the far end of the range
+            continue
+    return STRETCHES, np.zeros_like(STRETCHES)
 
 
 class MaterialPanel:
@@ -52,6 +70,13 @@ class MaterialPanel:
             hint="Slows changes of shape: fast modes most.",
         )  # fmt: skip
         self.meaning = gui.add_markdown("")
+        self.curve = gui.add_uplot(
+            (STRETCHES, np.zeros_like(STRETCHES)),
+            (up.Series(label="stretch"), up.Series(label="stress", stroke="#2d6cc4", width=2)),
+            title="stress [Pa] over stretch, pulled along one axis",
+            scales={"x": up.Scale(time=False), "y": up.Scale(auto=True)},
+            legend=up.Legend(show=False), height=150,
+        )  # fmt: skip
         self.plot = gui.add_uplot(
             (np.array([0.1, 100.0]), np.zeros(2)),
             (up.Series(label="f [Hz]"), up.Series(label="ratio", stroke="#c4552d", width=2)),
@@ -128,6 +153,7 @@ class MaterialPanel:
             f"waves travel at {math.sqrt((lam + 2 * mu) / rho):.3g} m/s (pressure), "
             f"{math.sqrt(mu / rho):.3g} m/s (shear)"
         )
+        self.curve.data = pulled(self.context.session.scene.law, material)
         f = np.logspace(-1, 2, 61)
         w = 2.0 * np.pi * f
         alpha, beta = material.mass_damping, material.stiffness_damping
