@@ -61,6 +61,7 @@ LOAD_STEPS = 10
 TALLEST = {"bend": 1.4, "compress": 1.0, "stretch": 1.9, "twist": 1.2}
 """Height of each row's frame in the picture [m]."""
 SMALLEST = 1.0 / 320.0
+TIGHT = 1e-9
 
 
 def body_of(edge: float):
@@ -76,11 +77,14 @@ def law_named(name: str):
 
 
 def deform(body, law, motion, *, steps: int = LOAD_STEPS, tolerance: float = 1e-6):
-    """Displacement after all load steps and what each took."""
+    """Displacement after all load steps and what each took.
+
+    The last step is solved to TIGHT, so that the order of convergence shows.
+    """
     top = pl.shapes.half_space(normal=(0, -1, 0), offset=-SIZE[1] + 1e-9)
     bottom = pl.shapes.half_space(normal=(0, 1, 0), offset=1e-9)
     u = np.zeros((len(body.nodes), 3))
-    record: dict = {"newton": [], "pcg": [], "halvings": 0, "rates": []}
+    record: dict = {"newton": [], "pcg": [], "halvings": 0}
     share, step = 0.0, 1.0 / steps
     began = time.perf_counter()
     while share < 1.0 - 1e-9:
@@ -89,7 +93,8 @@ def deform(body, law, motion, *, steps: int = LOAD_STEPS, tolerance: float = 1e-
         scene = pl.Scene(body, gravity=(0, 0, 0), fixed=held, law=law)
         system = LawSystem(scene)
         try:
-            u, records, _ = solve_law_static(system, tolerance=tolerance, start=u, ramp=False)
+            wanted = tolerance if goal < 1.0 - 1e-9 else TIGHT
+            u, records, _ = solve_law_static(system, tolerance=wanted, start=u, ramp=False)
         except SolverFailure:
             step /= 2.0
             record["halvings"] += 1
@@ -104,7 +109,16 @@ def deform(body, law, motion, *, steps: int = LOAD_STEPS, tolerance: float = 1e-
         record["last"] = records[-1].history
     record["seconds"] = time.perf_counter() - began
     record["complete"] = share >= 1.0 - 1e-9
+    record["order"] = order_of(record.get("last", []))
     return u, record
+
+
+def order_of(history: list[float]) -> float:
+    """Largest p of |r_next| ~ |r|^p in the end of an iteration, NaN if it was too short to tell."""
+    r = np.log([max(h, 1e-300) for h in history])
+    fall = np.diff(r)
+    orders = [b / a for a, b in zip(fall[:-1], fall[1:], strict=True) if a < -0.5 and b < -0.5]
+    return float(max(orders[-3:], default=np.nan))
 
 
 def volume_of(body, u) -> float:
@@ -210,11 +224,31 @@ def main() -> None:
                 f"{name:20} {label:9} {'done' if record['complete'] else 'FAILED':7}"
                 f"newton median {np.median(record['newton'] or [0]):4.1f} "
                 f"max {max(record['newton'] or [0]):3d} halvings {record['halvings']:2d} "
-                f"volume {record['volume']:.3f} {record['seconds']:6.1f} s",
+                f"order {record['order']:.2f} volume {record['volume']:.3f} "
+                f"{record['seconds']:6.1f} s",
                 flush=True,
             )
     (asked.out / "deformations.json").write_text(json.dumps(table, indent=1))
+    (asked.out / "deformations.md").write_text(page(table))
     draw(body, shapes, asked.out / "deformations.png")
+
+
+def page(table: dict) -> str:
+    """Newton iterations (median, most), halvings, order of the last step, by law and motion."""
+    lines = [
+        f"{table['cells']:,} tetrahedra, {LOAD_STEPS} load steps a motion: Newton iterations a",
+        "step, median and most; order of convergence of the last step; steps that were halved.", "",
+        "| law | " + " | ".join(MOTIONS) + " |", "|---" * (1 + len(MOTIONS)) + "|",
+    ]  # fmt: skip
+    for name, motions in table["laws"].items():
+        cells = []
+        for record in motions.values():
+            newton = record["newton"] or [0]
+            text = f"{np.median(newton):g}, {max(newton)}; {record['order']:.1f}"
+            text += f"; {record['halvings']} halved" if record["halvings"] else ""
+            cells.append(text if record["complete"] else f"stopped at {record['failed_at']:.2f}")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
