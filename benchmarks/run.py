@@ -122,6 +122,11 @@ def step_ratios() -> dict[str, float]:
         "corotated / neo-Hookean step, torus, one thread": turns((torus, one), (law, one)),
     }
     set_threads(all_threads)
+    for resolution in (40, 67):
+        large = bench_scene("cuboid", resolution=resolution, ground=False)
+        share = len(large.body.cells) / len(cuboid.body.cells)
+        pair = (cuboid, all_threads), (large, all_threads)
+        found[f"time a cell, cuboid 20 / {resolution}"] = share * turns(*pair, steps=10)
     return found
 
 
@@ -235,11 +240,6 @@ def ratios(cases: dict, peers: dict, streams: list[float], product: float) -> di
     for name, seed in SEED_MS.items():
         if name in cases:
             out[f"seed 000 (GTX 1060) / pliant, {name}"] = seed / cases[name]["step_ms"]
-    same = cases.get("cuboid 20, first 10 steps", ours)  # later steps start closer
-    for name in ("cuboid 40", "cuboid 67"):
-        if big := cases.get(name):
-            each = big["step_ms"] / big["cells"]
-            out[f"time a cell, cuboid 20 / {name}"] = same["step_ms"] / same["cells"] / each
     if tets := cases.get("tets (seed 003)"):
         out["steps a second with mapping, tets"] = 1e3 / tets["step_ms"]
     return out | frame_rates()
