@@ -44,9 +44,13 @@ SEED_MS = {"torus": 211.0, "bunny": 39.0, "dragon": 450.0}
 ROUNDS, LARGE_MS = 3, 300.0
 """Runs of a case, one round after the other; a case whose step takes longer is run once."""
 
-ALLOWED = 0.7
-"""A ratio may fall to this share of the committed one before `--check` fails: two runs on a shared
-machine differ by about 20 %."""
+ALLOWED, ALLOWED_APART = 0.8, 0.5
+"""Share of the committed ratio to which one may fall before `--check` fails: of steps that took
+turns, and of things measured minutes apart, while a shared machine's speed changes by half."""
+
+LARGE_CASES = ("cuboid 67",)
+SLOW_PEERS = ("scikit-fem", "felupe")
+"""What `--check` leaves out."""
 
 
 _SUM = """
@@ -108,7 +112,7 @@ def product_bandwidth() -> float:
     return moved / shortest(lambda: system.matrix.multiply(x, y)) / 1e9
 
 
-def step_ratios() -> dict[str, float]:
+def step_ratios(resolutions: tuple[int, ...]) -> dict[str, float]:
     """Ratios of steps that take turns in one process: the machine's moods touch both alike."""
     from pliant.app.benchmarks import bench_scene
 
@@ -122,7 +126,7 @@ def step_ratios() -> dict[str, float]:
         "corotated / neo-Hookean step, torus, one thread": turns((torus, one), (law, one)),
     }
     set_threads(all_threads)
-    for resolution in (40, 67):
+    for resolution in resolutions:
         large = bench_scene("cuboid", resolution=resolution, ground=False)
         share = len(large.body.cells) / len(cuboid.body.cells)
         pair = (cuboid, all_threads), (large, all_threads)
@@ -175,12 +179,14 @@ def batch_ratio(columns: int = 8) -> float:
     return min(times[1]) / min(times[0])
 
 
-def run_cases() -> dict[str, dict]:
+def run_cases(skip: tuple[str, ...] = ()) -> dict[str, dict]:
     """The quickest of three runs of each case, the large ones once: noise only adds."""
     results: dict[str, dict] = {}
     for again in range(ROUNDS):
         for name, arguments in CASES:
             known = results.get(name)
+            if name in skip:
+                continue
             if again and (known is None or known["step_ms"] > LARGE_MS):
                 continue
             command = [sys.executable, "-m", "pliant", "bench", *arguments, "--json"]
@@ -195,9 +201,11 @@ def run_cases() -> dict[str, dict]:
     return results
 
 
-def run_peers() -> dict[str, dict]:
+def run_peers(skip: tuple[str, ...] = ()) -> dict[str, dict]:
     results = {}
     for name, peer in PEERS.items():
+        if name in skip:
+            continue
         try:
             results[name] = peer()
         except ImportError:
@@ -231,7 +239,7 @@ def ratios(cases: dict, peers: dict, streams: list[float], product: float) -> di
         "product / stream bandwidth": product / streams[1],
         "stream bandwidth, two threads / one": streams[1] / streams[0],
         "one solve x 8 / batched solve of 8": 8.0 / batch_ratio(),
-    } | step_ratios()
+    } | step_ratios((40,) if "cuboid 67" not in cases else (40, 67))
     ours = cases["cuboid 20"]
     step = ours["assembly_ms"] + ours["setup_ms"] + ours["solve_ms"]
     for name, r in peers.items():
@@ -316,7 +324,8 @@ def check(found: dict[str, float]) -> int:
         if now is None:
             print(f"{name}: not measured here")
             continue
-        fell = now < ALLOWED * before
+        together = name.startswith(("one ", "corotated", "time a cell"))
+        fell = now < (ALLOWED if together else ALLOWED_APART) * before
         worse += fell
         print(f"{name}: {now:.2f}, committed {before:.2f}{'  WORSE' if fell else ''}")
     return 1 if worse else 0
@@ -331,9 +340,10 @@ def main() -> int:
     product = product_bandwidth()
     after = [bandwidth(k) for k in threads]
     streams = [max(pair) for pair in zip(before, after, strict=True)]  # noise only slows
-    cases, peers = run_cases(), run_peers()
     if wanted.check:
+        cases, peers = run_cases(LARGE_CASES), run_peers(SLOW_PEERS)
         return check(ratios(cases, peers, streams, product))
+    cases, peers = run_cases(), run_peers()
     write(cases, peers, streams, product)
     return 0
 
