@@ -1,6 +1,5 @@
 """A person's way through the editor: load, fix, play, drag, pause, scrub, save, reopen, export."""
 
-import importlib.util
 import os
 import time
 
@@ -345,8 +344,6 @@ def test_upload_of_a_mesh(page, editor, tmp_path):
 
 
 def test_mesh_panel_builds_tetrahedra(page, editor):
-    if importlib.util.find_spec("pytetwild") is None:
-        pytest.skip("pip install 'pliant[mesh]'")
     page.tab("Files")
     page.choose("Scene", "mine.toml")
     page.press("Open")
