@@ -161,6 +161,7 @@ def test_stored_depths_are_whole_steps(fall, flaws):
     step = 0.07
     exact = together(pl.observe(fall, CAMERAS, seed=5, **flaws), "depth")
     seen = pl.observe(fall, CAMERAS, seed=5, quantisation=step, **flaws)
+    assert seen.noise == pytest.approx(np.hypot(flaws.get("noise", 0.0), step / np.sqrt(12.0)))
     depth = together(seen, "depth")
     assert np.abs(depth / step - np.round(depth / step)).max() < 1e-9
     assert np.abs(depth - exact).max() <= 0.5 * step + 1e-12
