@@ -13,6 +13,7 @@ from command_line import block, in_process, pliant, write
 
 from pliant.app.runs import Interrupted, RunDirectory, RunFailed, describe, run_scene
 from pliant.app.scene_files import build_scene, load_scene
+from waiting import PATIENCE
 
 MOVED = block(
     fixed=[
@@ -114,7 +115,7 @@ def test_a_signal_from_outside(tmp_path):
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    err = process.communicate(timeout=30)[1]
+    err = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 130, err
     assert "run the same command again" in err
     assert "Traceback" not in err

@@ -1,9 +1,9 @@
 """A page of the editor, in the words of a person, and waiting for what it shows."""
 
-import time
+from waiting import PATIENCE, soon
 
-PATIENCE = 60.0
-"""Seconds to wait for what a page shows: on busy machines software draws slowly."""
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""The first frame may have begun before; the second has not."""
 
 
 class Page:
@@ -87,6 +87,10 @@ class Page:
         area = {"x": 0, "y": 130, "width": 310, "height": 280}
         return self.page.screenshot(clip=area)
 
+    def draw(self) -> None:
+        """Wait until the page has drawn what it knows by now."""
+        self.page.evaluate(DRAWN)
+
     def close(self) -> None:
         self.context.close()
 
@@ -97,15 +101,11 @@ def _click(place) -> None:
     place.click(force=True)
 
 
-def wait_for(condition, seconds: float = PATIENCE, every: float = 0.05):
+def wait_for(condition):
     """The first true value of condition(), or an error with the last one."""
-    end = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value:
-            return value
-        assert time.monotonic() < end, f"still {value!r} after {seconds} s"
-        time.sleep(every)
+    value = soon(condition)
+    assert value, f"still {value!r} after {PATIENCE} s"
+    return value
 
 
 def pixels(picture: bytes):
@@ -124,9 +124,16 @@ def difference(a: bytes, b: bytes) -> float:
 
 
 def still(page: Page) -> bytes:
-    """The picture once it has stopped to change."""
-    wait_for(lambda: difference(page.picture(), page.picture()) == 0.0)
-    return page.picture()
+    """The picture once what was told to the page is drawn and has stopped to change."""
+
+    def settled() -> bytes | None:
+        page.draw()
+        before = page.picture()
+        page.draw()
+        after = page.picture()
+        return after if difference(before, after) == 0.0 else None
+
+    return wait_for(settled)
 
 
 def hues(picture: bytes) -> int:

@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 from pages import Page, wait_for
+
+from waiting import PATIENCE
 
 SCENE = """
 title = "block"
@@ -123,12 +124,9 @@ def test_ctrl_c_ends_the_command_and_its_processes(browser, command):
     children = _children(command.pid)
     assert children
     command.send_signal(signal.SIGINT)
-    assert command.wait(15.0) == 0
+    assert command.wait(PATIENCE) == 0
     page.close()
-    end = time.monotonic() + 5.0
-    while any(_alive(c) for c in children) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert not [c for c in children if _alive(c)]
+    wait_for(lambda: not any(_alive(c) for c in children))
     assert command.stdout.read() == ""  # one object, nothing else
     assert "Traceback" not in command.stderr.read()
 

@@ -2,11 +2,13 @@
 
 import socket
 
+from waiting import PATIENCE
 
-def ask(port: int, head: str | bytes, *, timeout: float = 5.0) -> tuple[int, dict[str, str], bytes]:
+
+def ask(port: int, head: str | bytes) -> tuple[int, dict[str, str], bytes]:
     """Status, headers (small letters) and body of the answer to a request's head."""
     data = head if isinstance(head, bytes) else head.encode()
-    with socket.create_connection(("127.0.0.1", port), timeout=timeout) as s:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:
         s.sendall(data)
         answer = b""
         while chunk := _receive(s):

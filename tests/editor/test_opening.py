@@ -35,7 +35,7 @@ def editor_of():
         editor = Editor(opened, threads=1)
         made.append(editor)
         editor.start()
-        assert editor.desk.settle(20.0)
+        assert editor.desk.settle()
         return editor
 
     yield make

@@ -2,7 +2,6 @@
 
 import math
 import threading
-import time
 
 import numpy as np
 import pytest
@@ -148,13 +147,11 @@ def test_desk_keeps_order_drops_replaced_orders_and_survives_errors():
     desk.post(lambda: done.append("last"))
     desk.start()
     gate.set()
-    assert desk.settle(5.0)
+    assert desk.settle()
     assert done == [("slider", 4), "button", "last"]
     assert said == ["no", "ZeroDivisionError: oops"]
     desk.stop()
-    started = time.monotonic()
     desk.post(lambda: done.append("after"))
-    assert time.monotonic() - started < 1.0
     assert "after" not in done
 
 

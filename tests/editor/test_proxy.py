@@ -10,6 +10,7 @@ from raw_http import ask, get, websocket
 
 from pliant.app.editor.proxy import Proxy
 from pliant.core.errors import BadInput
+from waiting import PATIENCE
 
 PAGE = b"<!doctype html><title>page</title>"
 
@@ -182,7 +183,7 @@ def test_websocket_reaches_viser_with_the_secret_and_nothing_else(served, port, 
         port, cookie=cookie, sec_websocket_protocol="viser-v1.1.1", x_pliant_secret="guessed",
         x_forwarded_for="evil", sec_websocket_extensions="permessage-deflate",
     )  # fmt: skip
-    with socket.create_connection(("127.0.0.1", port), timeout=5.0) as s:
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as s:
         s.sendall(head.encode() + b"early")
         answer = b""
         while not answer.endswith(b"early"):
@@ -328,10 +329,10 @@ def test_stop_closes_everything(tmp_path):
 
     proxy = Proxy(page=PAGE, connect=nowhere, folder=tmp_path, secret="s")
     proxy.start()
-    waiting = socket.create_connection(("127.0.0.1", proxy.port), timeout=5.0)
+    waiting = socket.create_connection(("127.0.0.1", proxy.port), timeout=PATIENCE)
     cookie = f"{proxy.gate.cookie_name}={proxy.gate.session}"
     assert ask(proxy.port, websocket(proxy.port, cookie=cookie))[0] == 502
     proxy.stop()
     assert waiting.recv(10) == b""
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection(("127.0.0.1", proxy.port), timeout=1.0)
+        socket.create_connection(("127.0.0.1", proxy.port), timeout=PATIENCE)

@@ -1,12 +1,11 @@
 """A fit from the panel: films, converges, shows values with error bars, leaves no process."""
 
-import time
-
 import pytest
 
 from pliant.app.editor.editor import Editor
 from pliant.app.editor.opening import Opened
 from pliant.app.scene_files import build_scene
+from waiting import PATIENCE, soon
 
 pytest.importorskip("viser")
 
@@ -30,23 +29,17 @@ def editor(tmp_path):
     assert not made.processes()
 
 
-def wait(condition, seconds=120.0):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.05)
-    return condition()
-
-
 def test_fit_recovers_the_modulus_it_was_filmed_with(editor):
     panel = editor.reconstruct
     panel.unknowns["poisson_ratio"].value = False
     editor.desk.post(panel._start)
-    assert wait(lambda: panel._found), (panel.table.content, editor.timeline.message.content)
+    found = soon(lambda: panel._found, 3.0 * PATIENCE)
+    assert found, (panel.table.content, editor.timeline.message.content)
     found, sigma = (panel._found[k]["youngs_modulus"] for k in ("values", "sigma"))
     assert found == pytest.approx(400.0, abs=max(4.0 * sigma, 4.0))
     assert "±" in panel.table.content
     assert editor.observed.present
-    assert wait(lambda: panel.pid is None, 10.0)
+    assert soon(lambda: panel.pid is None)
     editor.desk.post(panel._use)
     editor.desk.settle()
     assert editor.session.scene.material.youngs_modulus == found
@@ -55,7 +48,7 @@ def test_fit_recovers_the_modulus_it_was_filmed_with(editor):
 def test_fit_is_stopped_at_once(editor):
     panel = editor.reconstruct
     editor.desk.post(panel._start)
-    assert wait(lambda: panel.pid is not None, 20.0)
+    assert soon(lambda: panel.pid is not None)
     editor.desk.post(panel._stopped)
     editor.desk.settle()
     assert panel.pid is None

@@ -12,6 +12,7 @@ from pliant.app.editor.session import Session
 from pliant.app.editor.simulation import Simulation
 from pliant.app.scene_files import build_scene, load_scene
 from pliant.core.errors import BadInput
+from waiting import gone, soon
 
 BLOCK = {
     "title": "block",
@@ -25,24 +26,6 @@ BLOCK = {
 
 def block(**changes):
     return build_scene({**BLOCK, **changes})
-
-
-def gone(pid, seconds=5.0):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return True
-        time.sleep(0.02)
-    return False
-
-
-def soon(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
 
 
 # --- session
@@ -112,7 +95,7 @@ def runner(tmp_path):
     yield make
     for simulation in made:
         desk.post(simulation.stop)
-    desk.settle(10.0)
+    desk.settle()
     desk.stop()
     assert all(s.pid is None for s in made)
 
@@ -154,7 +137,7 @@ def test_a_material_law_is_simulated_too(runner):
     desk.post(lambda: simulation.set_tolerance(None))
     for _ in range(4):
         desk.post(simulation.step)
-    assert soon(lambda: len(session.history) == 4, 60.0), simulation.failures
+    assert soon(lambda: len(session.history) == 4), simulation.failures
     run = pl.simulate(heavy, 4)
     other = pl.simulate(block(gravity=[0.0, -60.0, 0.0]), 4)
     found = session.history[3].u

@@ -11,6 +11,8 @@ from raw_http import ask, get
 from websockets.exceptions import WebSocketException
 from websockets.sync.client import connect, unix_connect
 
+from waiting import PATIENCE, soon
+
 pytest.importorskip("viser")
 import viser  # noqa: E402
 
@@ -61,13 +63,6 @@ def camera(page):
     )  # fmt: skip
 
 
-def soon(condition, seconds=5.0):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-    return condition()
-
-
 def test_no_port_is_open_but_the_socket_file(editor):
     assert stat.S_ISSOCK(editor.path.stat().st_mode)
     assert editor.path.parent.stat().st_mode & 0o077 == 0
@@ -91,7 +86,7 @@ def test_socket_file_demands_the_secret(editor):
 def test_page_connects_and_gets_the_scene(editor):
     with page_of(editor) as page:
         assert page.subprotocol == VERSION
-        assert len(page.recv(timeout=5.0)) > 16
+        assert len(page.recv(timeout=PATIENCE)) > 16
         camera(page)
         assert soon(lambda: len(editor.server.get_clients()) == 1)
     assert soon(lambda: not editor.server.get_clients())
@@ -106,7 +101,7 @@ def test_page_itself_is_served(editor):
 
 def test_a_page_cannot_open_the_public_tunnel(editor):
     with page_of(editor) as page:
-        page.recv(timeout=5.0)
+        page.recv(timeout=PATIENCE)
         send(page, "ShareUrlRequest")
         time.sleep(0.1)
     assert editor.server._share_tunnel is None
@@ -165,12 +160,12 @@ def test_uploads_are_refused(editor, name, change, reason):
 
 def test_message_beyond_the_limit_closes_the_page(editor):
     with page_of(editor) as page:
-        page.recv(timeout=5.0)
+        page.recv(timeout=PATIENCE)
 
         def too_much():
             page.send(b"x" * (17 * 1024**2))
             while True:
-                page.recv(timeout=5.0)
+                page.recv(timeout=PATIENCE)
 
         with pytest.raises(WebSocketException):
             too_much()

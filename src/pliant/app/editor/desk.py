@@ -46,7 +46,7 @@ class Desk:
         if threading.current_thread() is not self._thread:
             self._thread.join(timeout=10.0)
 
-    def settle(self, timeout: float = 30.0) -> bool:
+    def settle(self, timeout: float = 60.0) -> bool:
         """Wait until nothing waits; for tests."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._orders and not self._busy, timeout)
