@@ -1,5 +1,7 @@
 """A page of the editor, in the words of a person, and waiting for what it shows."""
 
+import time
+
 from waiting import PATIENCE, soon
 
 DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -26,7 +28,10 @@ class Page:
         _click(self.page.get_by_role("tab", name=name, exact=True))
 
     def press(self, name: str) -> None:
-        _click(self.page.get_by_role("button", name=name, exact=True))
+        """Wherever the panel has moved the button by now."""
+        button = self.page.get_by_role("button", name=name, exact=True)
+        button.wait_for()
+        button.evaluate("button => button.click()")
 
     def choose(self, label: str, option: str) -> None:
         box = self.page.get_by_role("combobox", name=label, exact=True)
@@ -124,14 +129,16 @@ def difference(a: bytes, b: bytes) -> float:
 
 
 def still(page: Page) -> bytes:
-    """The picture once what was told to the page is drawn and has stopped to change."""
+    """The picture once it has not changed for a second, in which the page did draw."""
 
     def settled() -> bytes | None:
-        page.draw()
         before = page.picture()
-        page.draw()
-        after = page.picture()
-        return after if difference(before, after) == 0.0 else None
+        for _ in range(2):
+            time.sleep(0.5)
+            page.draw()
+            if difference(before, page.picture()) > 0.0:
+                return None
+        return before
 
     return wait_for(settled)
 

@@ -178,9 +178,8 @@ def test_view_by_stress_slice_and_cells(page, editor):
     page.tab("View")
     plain = still(page)
     page.choose("Colour", "von Mises stress")
-    wait_for(lambda: difference(plain, page.picture()) > 0.02)
+    wait_for(lambda: hues(page.picture()) > hues(plain) + 5)  # a range of colours instead of one
     coloured = still(page)
-    assert hues(coloured) > hues(plain) + 5  # a range of colours instead of one
     page.choose("Slice across", "z")
     wait_for(lambda: difference(coloured, page.picture()) > 0.01)
     sliced = still(page)
