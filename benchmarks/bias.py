@@ -8,11 +8,13 @@ modulus and Poisson's ratio are recovered through each cost.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 import pliant as pl
+from pliant.inverse.level_set_cost import LevelSets
 
 NOISES = (0.0, 0.1, 0.2, 0.5, 1.0)
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -23,8 +25,11 @@ COSTS = {
     "depth along the ray": ("depth", "depth"),
     "foot point": ("points", "foot"),
     "pulled back (eq. 5.4.4)": ("points", "pullback"),
+    "level set (eq. 5.4.3)": ("level set", "auto"),
     "motions of the nodes (eq. 5.4.1)": ("nodes", "auto"),
 }
+FRAMES = list(range(6, STEPS + 1, 6))
+"""Of cameras and level sets; motions of the nodes are given at every step."""
 
 
 def scene() -> pl.Scene:
@@ -42,9 +47,12 @@ def observed(run: pl.Trajectory, kind: str, noise: float, seed: int):
     """What is seen of a run."""
     if kind == "nodes":
         return pl.NodeMotions.of(run, noise=noise, seed=seed)
+    if kind == "level set":
+        every = LevelSets.of(run, noise=noise, seed=seed)
+        kept = [k - 1 for k in FRAMES]
+        return replace(every, times=every.times[kept], fields=[every.fields[k] for k in kept])
     cameras = pl.ring_of_cameras(run.scene, 6, width=60, height=60)
-    frames = list(range(6, STEPS + 1, 6))
-    return pl.observe(run, cameras, noise=noise, seed=seed, kind=kind, frames=frames)
+    return pl.observe(run, cameras, noise=noise, seed=seed, kind=kind, frames=FRAMES)
 
 
 def study(seeds: int) -> dict[str, np.ndarray]:

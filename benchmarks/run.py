@@ -22,14 +22,18 @@ from pliant.dynamics.scene import Scene
 from pliant.linalg.pcg import Tolerance
 
 HERE = Path(__file__).parent
+SIZES = (5, 10, 20, 40, 67)
+"""Resolutions whose time a cell is compared: up to a million cells, ten steps each."""
+
 CASES = [
     ("cuboid 5", ["cuboid", "--resolution", "5"]),
     ("cuboid 10", ["cuboid", "--resolution", "10"]),
     ("cuboid 20", ["cuboid", "--resolution", "20"]),
     ("cuboid 20, ground", ["cuboid", "--resolution", "20", "--ground"]),
-    ("cuboid 20, first 10 steps", ["cuboid", "--resolution", "20", "--steps", "10"]),
-    ("cuboid 40", ["cuboid", "--resolution", "40", "--steps", "10"]),
-    ("cuboid 67", ["cuboid", "--resolution", "67", "--steps", "10"]),
+    *(
+        (f"cuboid {n}, first 10 steps", ["cuboid", "--resolution", str(n), "--steps", "10"])
+        for n in SIZES
+    ),
     ("torus", ["torus"]),
     ("torus, neo-Hookean", ["torus", "--law", "neo-hookean"]),
     ("tets (seed 003)", ["tets"]),
@@ -41,16 +45,16 @@ CASES = [
 SEED_MS = {"torus": 211.0, "bunny": 39.0, "dragon": 450.0}
 """Forward step of seed 000 on a GTX 1060 (its table 5.2)."""
 
-ROUNDS, LARGE_MS = 3, 300.0
-"""Runs of a case, one round after the other; a case whose step takes longer is run once."""
+ROUNDS = 3
+"""Runs of a case and of a peer, one round after the other: the quickest counts, noise only adds."""
 
 ALLOWED, ALLOWED_APART = 0.8, 0.5
 """Share of the committed ratio to which one may fall before `--check` fails: of steps that took
 turns, and of things measured minutes apart, while a shared machine's speed changes by half."""
 
-LARGE_CASES = ("cuboid 67",)
+LARGE_CASES = ("cuboid 67, first 10 steps",)
 SLOW_PEERS = ("scikit-fem", "felupe")
-"""What `--check` leaves out."""
+"""What `--check` leaves out; the peers are run once by `make bench` too."""
 
 
 _SUM = """
@@ -112,25 +116,21 @@ def product_bandwidth() -> float:
     return moved / shortest(lambda: system.matrix.multiply(x, y)) / 1e9
 
 
-def step_ratios(resolutions: tuple[int, ...]) -> dict[str, float]:
+def step_ratios() -> dict[str, float]:
     """Ratios of steps that take turns in one process: the machine's moods touch both alike."""
     from pliant.app.benchmarks import bench_scene
 
-    cuboid = bench_scene("cuboid", resolution=20, ground=False)
+    cuboid, large = (bench_scene("cuboid", resolution=n, ground=False) for n in (20, 40))
     torus = bench_scene("torus", resolution=None, ground=False)
     law = replace(torus, law="neo-hookean")
     one, all_threads = 1, thread_count()
     found = {
         "one thread / two threads, cuboid 20": turns((cuboid, one), (cuboid, all_threads)),
+        "one thread / two threads, cuboid 40": turns((large, one), (large, all_threads), steps=12),
         "corotated / neo-Hookean step, torus": turns((torus, all_threads), (law, all_threads)),
         "corotated / neo-Hookean step, torus, one thread": turns((torus, one), (law, one)),
     }
     set_threads(all_threads)
-    for resolution in resolutions:
-        large = bench_scene("cuboid", resolution=resolution, ground=False)
-        share = len(large.body.cells) / len(cuboid.body.cells)
-        pair = (cuboid, all_threads), (large, all_threads)
-        found[f"time a cell, cuboid 20 / {resolution}"] = share * turns(*pair, steps=10)
     return found
 
 
@@ -179,44 +179,46 @@ def batch_ratio(columns: int = 8) -> float:
     return min(times[1]) / min(times[0])
 
 
-def run_cases(skip: tuple[str, ...] = ()) -> dict[str, dict]:
-    """The quickest of three runs of each case, the large ones once: noise only adds."""
-    results: dict[str, dict] = {}
-    for again in range(ROUNDS):
+def run_all(quick: bool) -> tuple[dict[str, dict], dict[str, dict]]:
+    """The quickest run of each case and of each peer; quick: without the large and slow ones."""
+    cases: dict[str, dict] = {}
+    peers: dict[str, dict] = {}
+    for round_ in range(ROUNDS):
         for name, arguments in CASES:
-            known = results.get(name)
-            if name in skip:
-                continue
-            if again and (known is None or known["step_ms"] > LARGE_MS):
-                continue
-            command = [sys.executable, "-m", "pliant", "bench", *arguments, "--json"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                print(f"{name}: skipped ({done.stderr.strip().splitlines()[-1]})")
-                continue
-            found = json.loads(done.stdout)
-            print(f"{name}: {found['step_ms']:.1f} ms a step")
-            if known is None or found["step_ms"] < known["step_ms"]:
-                results[name] = found
-    return results
+            if not (quick and name in LARGE_CASES):
+                keep_quickest(cases, name, run_case(name, arguments), ("step_ms",))
+        for name in PEERS:
+            if not ((quick or round_) and name in SLOW_PEERS):
+                keep_quickest(peers, name, run_peer(name), ("assembly_ms", "solve_ms"))
+    return cases, peers
 
 
-def run_peers(skip: tuple[str, ...] = ()) -> dict[str, dict]:
-    results = {}
-    for name, peer in PEERS.items():
-        if name in skip:
-            continue
-        try:
-            results[name] = peer()
-        except ImportError:
-            print(f"{name}: not installed (pip install 'pliant[bench]')")
-            continue
-        except Exception as error:  # a peer's own trouble must not lose our results
-            print(f"{name}: failed ({type(error).__name__}: {error})")
-            continue
-        r = results[name]
-        print(f"{name}: {r['assembly_ms']:.0f} + {r['solve_ms']:.0f} ms")
-    return results
+def keep_quickest(known: dict[str, dict], name: str, found: dict | None, times: tuple) -> None:
+    if found is None:
+        return
+    taken = sum(found[t] for t in times)
+    print(f"{name}: {taken:.1f} ms a step", flush=True)
+    if name not in known or taken < sum(known[name][t] for t in times):
+        known[name] = found
+
+
+def run_case(name: str, arguments: list[str]) -> dict | None:
+    command = [sys.executable, "-m", "pliant", "bench", *arguments, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(f"{name}: skipped ({done.stderr.strip().splitlines()[-1]})")
+        return None
+    return json.loads(done.stdout)
+
+
+def run_peer(name: str) -> dict | None:
+    try:
+        return PEERS[name]()
+    except ImportError:
+        print(f"{name}: not installed (pip install 'pliant[bench]')")
+    except Exception as error:  # a peer's own trouble must not lose our results
+        print(f"{name}: failed ({type(error).__name__}: {error})")
+    return None
 
 
 def frame_rates() -> dict[str, float]:
@@ -239,7 +241,11 @@ def ratios(cases: dict, peers: dict, streams: list[float], product: float) -> di
         "product / stream bandwidth": product / streams[1],
         "stream bandwidth, two threads / one": streams[1] / streams[0],
         "one solve x 8 / batched solve of 8": 8.0 / batch_ratio(),
-    } | step_ratios((40,) if "cuboid 67" not in cases else (40, 67))
+    } | step_ratios()
+    per_cell = {n: time_a_cell(cases, n) for n in SIZES}
+    for n in (40, 67):
+        if per_cell[n]:
+            out[f"time a cell, cuboid 20 / {n}"] = per_cell[20] / per_cell[n]
     ours = cases["cuboid 20"]
     step = ours["assembly_ms"] + ours["setup_ms"] + ours["solve_ms"]
     for name, r in peers.items():
@@ -251,6 +257,12 @@ def ratios(cases: dict, peers: dict, streams: list[float], product: float) -> di
     if tets := cases.get("tets (seed 003)"):
         out["steps a second with mapping, tets"] = 1e3 / tets["step_ms"]
     return out | frame_rates()
+
+
+def time_a_cell(cases: dict, resolution: int) -> float:
+    """Milliseconds; 0 where it was not measured."""
+    case = cases.get(f"cuboid {resolution}, first 10 steps")
+    return case["step_ms"] / case["cells"] if case else 0.0
 
 
 def write(cases: dict, peers: dict, streams: list[float], product: float) -> None:
@@ -302,8 +314,7 @@ def draw(cases: dict) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    rows = [r for n, r in cases.items() if n.startswith("cuboid") and "," not in n]
-    rows.sort(key=lambda r: r["cells"])
+    rows = [r for name, r in cases.items() if "first 10 steps" in name]
     cells = np.array([r["cells"] for r in rows])
     figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
     for key, label in (("step_ms", "step"), ("assembly_ms", "assembly"), ("solve_ms", "solve")):
@@ -324,7 +335,7 @@ def check(found: dict[str, float]) -> int:
         if now is None:
             print(f"{name}: not measured here")
             continue
-        together = name.startswith(("one ", "corotated", "time a cell"))
+        together = name.startswith(("one ", "corotated"))
         fell = now < (ALLOWED if together else ALLOWED_APART) * before
         worse += fell
         print(f"{name}: {now:.2f}, committed {before:.2f}{'  WORSE' if fell else ''}")
@@ -341,9 +352,8 @@ def main() -> int:
     after = [bandwidth(k) for k in threads]
     streams = [max(pair) for pair in zip(before, after, strict=True)]  # noise only slows
     if wanted.check:
-        cases, peers = run_cases(LARGE_CASES), run_peers(SLOW_PEERS)
-        return check(ratios(cases, peers, streams, product))
-    cases, peers = run_cases(), run_peers()
+        return check(ratios(*run_all(quick=True), streams, product))
+    cases, peers = run_all(quick=False)
     write(cases, peers, streams, product)
     return 0
 

@@ -8,6 +8,7 @@ import pytest
 import pliant as pl
 from pliant.inverse.costs import depth_residuals, foot_residuals, mean_curvature
 from pliant.inverse.problem import Problem
+from pliant.inverse.unknowns import UnknownSet
 from pliant.observe.observations import Frame
 from pliant.observe.raycast import SurfaceQueries
 
@@ -100,6 +101,19 @@ def test_wrong_gradients_are_refused(swing, cameras, monkeypatch):
 
     monkeypatch.setattr(Problem, "gradient", wrong)
     with pytest.raises(pl.PliantError, match="a fit would go astray"):
+        pl.reconstruct(SCENE, seen, START)
+
+
+def test_gradients_wrong_alike_are_refused(swing, cameras, monkeypatch):
+    """Tangent and adjoint may share a mistake; the difference of two runs does not."""
+    seen = pl.observe(swing, cameras, noise=0.0, frames=[5])
+    right = UnknownSet.apply
+
+    def farther(self, scene, q):
+        return right(self, scene, self.start() + 1.2 * (q - self.start()))
+
+    monkeypatch.setattr(UnknownSet, "apply", farther)
+    with pytest.raises(pl.PliantError, match=r"difference of two runs differ by 1\.\de-01"):
         pl.reconstruct(SCENE, seen, START)
 
 

@@ -15,6 +15,7 @@ import warp as wp
 
 from pliant.core.crew import Call, Crew, crew, rows
 from pliant.core.errors import BadInput
+from pliant.core.large_pages import ask_for_large_pages
 
 wp.config.log_level = logging.ERROR  # a library does not announce itself
 wp.config.enable_backward = False  # derivatives are written by hand; this halves compile times
@@ -146,6 +147,8 @@ def _pieces(kernel: Any, count: int, inputs: Sequence[Any], grain: int) -> list[
 
 def to_device(array: np.ndarray, dtype: Any) -> wp.array:
     """Copy a NumPy array to the current device (a copy, so that the caller's array stays his)."""
+    if _device == "cpu":
+        return share(np.array(array, order="C"), dtype)  # NumPy's copies lie on large pages
     return wp.array(np.ascontiguousarray(array), dtype=dtype, device=_device, copy=True)
 
 
@@ -156,7 +159,12 @@ def share(array: np.ndarray, dtype: Any) -> wp.array:
 
 def zeros(shape: int | tuple[int, ...], dtype: Any) -> wp.array:
     """Zeros on the current device."""
-    return wp.zeros(shape, dtype=dtype, device=_device)
+    if _device != "cpu":
+        return wp.zeros(shape, dtype=dtype, device=_device)
+    out = wp.empty(shape, dtype=dtype, device="cpu")
+    ask_for_large_pages(out.ptr or 0, out.capacity)
+    out.zero_()
+    return out
 
 
 def column(array: wp.array, j: int) -> wp.array:

@@ -17,7 +17,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.errors import SolverFailure
-from pliant.core.launch import to_device, zeros
+from pliant.core.launch import share, to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.dynamics.boundary import Boundary, build_boundary
 from pliant.dynamics.contact import Contact
@@ -262,11 +262,9 @@ class System:
         scheme, material = self.scene.integrator, self.material
         b, w = self._b, self._w
         mass = scheme.mass_weights(material.mass_damping)
-        f_new, f_old = scheme.force
-        external = f_new * self.external_force(state.t + scheme.dt)
-        if f_old != 0.0:
-            external = external + f_old * self.external_force(state.t)
-        combine(b, (1.0, b), (1.0, to_device(external, wp.vec3d)))
+        external = zip(scheme.force, (state.t + scheme.dt, state.t), strict=True)
+        given = [(f, share(self.external_force(t), wp.vec3d)) for f, t in external if f != 0.0]
+        combine(b, (1.0, b), *given)
         combine(w, *zip(mass[1:], state.fields(), strict=True))
         self.add_inertia(w, b, -1.0)
         return b

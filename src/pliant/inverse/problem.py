@@ -67,6 +67,14 @@ INVISIBLE = 1e-5
 """Motions by an unknown, in spacings, of which tangent and adjoint hold rounding only."""
 
 
+CHANGES = (1e-3, 1e-4, 1e-2)
+"""Of the unknowns, in free coordinates, for the difference that checks a gradient; one must agree:
+rays that slip off the silhouette disturb some."""
+
+CLOSE = 0.01
+"""Relative difference at which no other change is tried."""
+
+
 class Problem:
     """Misfit of a scene's simulation against observations.
 
@@ -251,18 +259,33 @@ class Problem:
         own = sparse.csr_array(sparse.diags_array(diagonal))
         return own if self._regulariser is None else own + self._regulariser.hessian(q)
 
-    def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> float:
-        """Largest relative difference of tangent and adjoint gradients over the first frame.
+    def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> tuple[float, float]:
+        """How far the tangent gradient of the first frame is from the adjoint and from differences.
 
         Relative to a gradient at least as large as motions of INVISIBLE spacings would make it.
         """
         horizon = max(1, min(m.last for m in self.moments))
-        tight = self.tangent_tolerance
-        e = self.evaluate(q, loss, horizon=horizon, tolerance=tight)
+        e = self.evaluate(q, loss, horizon=horizon, tolerance=self.tangent_tolerance)
         tangent, adjoint = e.model[1], self.gradient(q, loss, horizon=horizon)[1]
         pull = sum(float(np.abs(loss(f.r)[1] * f.r)[f.usable].sum()) for f in e.frames.values())
         least = max(INVISIBLE * self.scene.body.spacing * pull, 1e-300)
-        return float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), least))
+        size = float(np.linalg.norm(tangent))
+        apart = float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), least))
+        if size <= least:
+            return apart, 0.0
+        off = np.inf
+        for h in CHANGES:
+            ends = [
+                self.evaluate(q + side * tangent / size, loss, derivatives=False, horizon=horizon)
+                for side in (h, -h)
+            ]
+            up, down = (end.rise_from(e) for end in ends)
+            # where the cost is flat its curvature is most of a rise, and the slope of no account
+            scale = max(abs(up) + abs(down), 2.0 * h * least)
+            off = min(off, abs(up - down - 2.0 * h * size) / scale)
+            if off < CLOSE:
+                break
+        return apart, float(off)
 
     def residuals(self, frame: int, u: np.ndarray, loss: Loss) -> Residuals:
         """Residuals of one frame of surface points for a displacement (nodes, 3)."""
