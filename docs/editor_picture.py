@@ -1,4 +1,4 @@
-"""docs/images/editor.png: the editor with a swinging torus coloured by stress.
+"""docs/images/editor.png, a swinging torus coloured by stress, and panel_NAME.png for each panel.
 
 Needs the extras `view` and `test` and a Chromium: python docs/editor_picture.py
 """
@@ -15,19 +15,23 @@ from playwright.sync_api import sync_playwright
 from pliant.app.editor.editor import Editor
 from pliant.app.editor.opening import open_target
 
-OUT = Path(__file__).parent / "images" / "editor.png"
+OUT = Path(__file__).parent / "images"
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-sync "
     "--disable-background-networking --disable-component-update --use-gl=angle "
     "--use-angle=swiftshader --enable-unsafe-swiftshader"
 ).split()
+PANELS = ("Shape", "Mesh", "Material", "Boundary", "Load", "Solver", "View", "Reconstruct", "Files")
+TABS, WIDTH = 148, 382
+"""Pixels above the tabs, and across the panels."""
+
 FRAMES = 60
 LARGEST = 248_000
 """Bytes beyond which the last bits of the colours are dropped."""
 
 
 def take(out: Path = OUT) -> None:
-    """Open the editor, play to the end of the swing, colour by stress, save the picture."""
+    """Open the editor, play to the end of the swing, colour by stress, save the pictures."""
     chromium = os.environ.get("PLIANT_CHROMIUM") or shutil.which("chromium")
     editor = Editor(open_target("torus"))
     editor.start()
@@ -47,15 +51,34 @@ def take(out: Path = OUT) -> None:
                 time.sleep(0.1)
             page.locator("[role=alert] button").first.click(force=True)  # software drawing
             time.sleep(6.0)
-            page.screenshot(path=str(out))
+            page.screenshot(path=str(out / "editor.png"))
+            page.set_viewport_size({"width": 900, "height": 1100})  # room for the longest panel
+            for name in PANELS:
+                page.get_by_role("tab", name=name, exact=True).click(force=True)
+                time.sleep(3.0)
+                page.screenshot(path=str(out / f"panel_{name.lower()}.png"))
             browser.close()
     finally:
         editor.stop()
-    pixels = np.asarray(Image.open(out).convert("RGB"))
-    for bits in range(4):  # coarser levels, until it is small enough: a palette would speckle
+    shrink(out / "editor.png")
+    for name in PANELS:
+        crop(out / f"panel_{name.lower()}.png")
+
+
+def crop(file: Path) -> None:
+    """To the panel's own fields: from the tabs down to the last of them."""
+    pixels = np.asarray(Image.open(file).convert("RGB"))[TABS:, -WIDTH:]
+    last = np.flatnonzero((pixels[:, 10:-10] < 200).any(axis=(1, 2)))[-1]
+    Image.fromarray(pixels[: last + 12]).save(file, optimize=True)
+
+
+def shrink(file: Path) -> None:
+    """Coarser colours, until the file is small enough; a palette would speckle."""
+    pixels = np.asarray(Image.open(file).convert("RGB"))
+    for bits in range(4):
         half = (1 << bits) >> 1
-        Image.fromarray((pixels >> bits << bits) + np.uint8(half)).save(out, optimize=True)
-        if out.stat().st_size <= LARGEST:
+        Image.fromarray((pixels >> bits << bits) + np.uint8(half)).save(file, optimize=True)
+        if file.stat().st_size <= LARGEST:
             break
 
 

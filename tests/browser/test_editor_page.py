@@ -11,7 +11,7 @@ from pages import Page, difference, hues, still, wait_for
 
 import pliant as pl
 from pliant.app.scene_files import build_scene
-from waiting import gone
+from waiting import gone, soon
 
 BLOCK = {
     "title": "block",
@@ -204,8 +204,12 @@ def test_pressure_and_traction_on_a_picked_region(page, editor):
     page.press("Pick on the body")
     wait_for(lambda: editor.load.picking)
     place = np.array([0.7, 0.2, 0.1])  # on the upper side
-    page.page.mouse.click(*page.point(editor, place))
-    wait_for(lambda: not editor.load.picking)
+
+    def picked():  # the page may not listen yet
+        page.page.mouse.click(*page.point(editor, place))
+        return soon(lambda: not editor.load.picking, 3.0)
+
+    wait_for(picked)
     center = wait_for(lambda: editor.session.scene.loads[0].region).center
     assert np.linalg.norm(center - place) < 0.1  # the surface point that is nearest to it
     page.fill("Pressure [Pa]", "4")
@@ -405,3 +409,41 @@ def test_closing_the_page_in_mid_run_leaves_nothing(browser, page, editor):
     wait_for(lambda: again.time() > at + 0.05)
     again.close()
     wait_for(lambda: not editor.processes())
+
+@pytest.mark.slow  # dragging by software drawing is too slow for every run
+def test_region_is_dragged_by_its_arrow(browser, tmp_path):
+    """The held region follows the mouse along the arrow, and so does what is held."""
+    from pliant.app.editor.editor import Editor
+    from pliant.app.editor.opening import Opened
+
+    editor = Editor(Opened("editor", "block.toml", build_scene(BLOCK), tmp_path), threads=1)
+    editor.start()
+    page = None
+    try:
+        editor.desk.post(lambda: editor.viewport.set_shadows(False))
+        page = Page(browser, editor.address)
+        page.tab("Boundary")
+        page.press("Add box")
+        wait_for(lambda: editor.session.scene.fixed)
+        still(page)
+        before = np.array(editor.session.scene.fixed[0].region.center)
+        along = np.array([1.0, 0.0, 0.0])
+        arrow = before + 0.25 * along  # its shaft is a third of the body long, and inside it
+        mouse = page.page.mouse
+        mouse.move(*page.point(editor, arrow))
+        page.draw()
+        mouse.down()
+        for k in range(1, 7):
+            mouse.move(*page.point(editor, arrow + 0.05 * k * along))
+            page.draw()
+        mouse.up()
+        wait_for(lambda: editor.session.scene.fixed[0].region.center[0] > before[0] + 0.15)
+        after = np.array(editor.session.scene.fixed[0].region.center)
+        np.testing.assert_allclose(after - before, 0.3 * along, atol=0.08)
+        held = editor.session.scene.fixed[0].region
+        assert held.contains(after[None]).all()
+        assert not held.contains(before[None] - [[0.05, 0.0, 0.0]]).any()
+    finally:
+        if page is not None:
+            page.close()
+        editor.stop()

@@ -146,7 +146,9 @@ class Editor:
             tab("Mesh", lambda: MeshPanel(c))
             tab("Material", lambda: MaterialPanel(c))
             tab("Boundary", lambda: BoundaryPanel(c))
-            self.load = tab("Load", lambda: LoadPanel(c))
+            load: LoadPanel = tab("Load", lambda: LoadPanel(c))
+            load.on_picking = self._bind_surface
+            self.load = load
             self.solver = tab("Solver", lambda: SolverPanel(c))
         self.view = tab("View", lambda: ViewPanel(c))
         if kind == "editor":
@@ -310,31 +312,37 @@ class Editor:
     def _listen_to_surface(self, handle: Any) -> None:
         self._surface = handle
         self._grabbed: int | None = None
-
-        def clicked(event: Any) -> None:
-            self.desk.post(lambda: self._clicked(event))
-
-        handle.on_click(clicked)
-        self._bound = False
+        self._draggable = self._clickable = False
         self._bind_surface()
 
     def _bind_surface(self) -> None:
-        """While it plays the left button pulls the body; else it turns the view."""
+        """While it plays the left button pulls the body, while a load is placed it picks a point.
+
+        Else the body lets the mouse through, to the view and to the arrows inside it.
+        """
         handle = getattr(self, "_surface", None)
         if handle is None or self.opened.kind != "editor":
-            return
-        wanted = self.simulation.running
-        if wanted == self._bound:
-            return
-        self._bound = wanted
-        if not wanted:
-            handle.remove_drag_callback("all")
             return
 
         async def dragged(event: Any) -> None:
             self.desk.post(lambda: self._dragged(event), key=f"drag {event.phase}")
 
-        handle.on_drag(dragged)
+        def clicked(event: Any) -> None:
+            self.desk.post(lambda: self._clicked(event))
+
+        pulling, picking = self.simulation.running, self.load is not None and self.load.picking
+        if pulling != self._draggable:
+            self._draggable = pulling
+            if pulling:
+                handle.on_drag(dragged)
+            else:
+                handle.remove_drag_callback("all")
+        if picking != self._clickable:
+            self._clickable = picking
+            if picking:
+                handle.on_click(clicked)
+            else:
+                handle.remove_click_callback("all")
 
     def _dragged(self, event: Any) -> None:
         if event.phase == "start":

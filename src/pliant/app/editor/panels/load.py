@@ -1,5 +1,6 @@
 """Load: gravity, pressure and traction on picked regions, and the mouse as a spring."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,6 +53,7 @@ class LoadPanel:
         self.handle = RegionHandle(context.server.scene, "/load_region", LOAD_COLOR)
         self.selected = 0
         self.picking = False
+        self.on_picking: Callable[[], None] = lambda: None
         context.on_change(self.gravity, lambda value: self._set_gravity(value))
         self.presets.on_click(
             lambda event: context.desk.post(lambda: self._gravity_of(event.target.value))
@@ -125,6 +127,7 @@ class LoadPanel:
         if not self.picking:
             return False
         self.picking = False
+        self.on_picking()
         body = self.context.session.body
         self._place(body.surface.positions(body.nodes)[point])
         return True
@@ -178,6 +181,7 @@ class LoadPanel:
 
     def _start_picking(self) -> None:
         self.picking = True
+        self.on_picking()
         self.context.say("Click the body where the load shall act.")
 
     def _remove(self) -> None:

@@ -74,6 +74,7 @@ class MaterialPanel:
             (STRETCHES, np.zeros_like(STRETCHES)),
             (up.Series(label="stretch"), up.Series(label="stress", stroke="#2d6cc4", width=2)),
             title="stress [Pa] over stretch, pulled along one axis",
+            axes=(up.Axis(), up.Axis(size=80)),  # room for a minus and eight digits
             scales={"x": up.Scale(time=False), "y": up.Scale(auto=True)},
             legend=up.Legend(show=False), height=150,
         )  # fmt: skip
