@@ -37,3 +37,31 @@ def browser():
         started = p.chromium.launch(executable_path=path, args=FLAGS, headless=True)
         yield started
         started.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """opened(target): its editor and a page of it; closed at the end, with nothing left running."""
+    from pages import Page
+
+    from pliant.app.editor.editor import Editor
+
+    made = []
+
+    def make(target):
+        editor = Editor(target, threads=1)
+        made.append(editor)
+        editor.start()
+        editor.desk.post(lambda: editor.viewport.set_shadows(False))  # software draws them slowly
+        page = Page(browser, editor.address)
+        made.append(page)
+        return editor, page
+
+    yield make
+    for thing in reversed(made):
+        if isinstance(thing, Editor):
+            thing.stop()
+            assert not thing.processes()
+        else:
+            thing.close()
+            assert not thing.errors

@@ -8,6 +8,17 @@ DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationF
 """The first frame may have begun before; the second has not."""
 
 
+BLOCK = {
+    "title": "block",
+    "gravity": [0.0, 0.0, 0.0],
+    "shape": {"type": "box", "center": [0.5, 0.0, 0.0], "size": [1.0, 0.4, 0.4]},
+    "body": {"kind": "grid", "spacing": 0.2},
+    "material": {"youngs_modulus": 300.0, "mass_damping": 0.5, "stiffness_damping": 0.02},
+    "integrator": {"type": "Newmark1", "dt": 0.02, "theta": 0.6},
+}
+"""A scene whose page is soon drawn."""
+
+
 class Page:
     """A page of the editor, in the words of a person."""
 
@@ -53,6 +64,12 @@ class Page:
 
     def tick(self, label: str) -> None:
         _click(self.page.get_by_role("checkbox", name=label, exact=True))
+
+    def upload(self, file) -> None:
+        """In the Shape panel."""
+        with self.page.expect_file_chooser() as chooser:
+            self.press("Upload a shape")
+        chooser.value.set_files(str(file))
 
     def point(self, editor, at) -> tuple[float, float]:
         """Where a point of space [m] is drawn, from the page's own camera."""

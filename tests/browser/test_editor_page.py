@@ -7,20 +7,11 @@ import numpy as np
 import pytest
 import trimesh
 from gltf_motion import check_motion
-from pages import Page, difference, hues, still, wait_for
+from pages import BLOCK, Page, difference, hues, still, wait_for
 
 import pliant as pl
 from pliant.app.scene_files import build_scene
 from waiting import gone, soon
-
-BLOCK = {
-    "title": "block",
-    "gravity": [0.0, 0.0, 0.0],
-    "shape": {"type": "box", "center": [0.5, 0.0, 0.0], "size": [1.0, 0.4, 0.4]},
-    "body": {"kind": "grid", "spacing": 0.2},
-    "material": {"youngs_modulus": 300.0, "mass_damping": 0.5, "stiffness_damping": 0.02},
-    "integrator": {"type": "Newmark1", "dt": 0.02, "theta": 0.6},
-}
 
 
 @pytest.fixture(scope="module")
@@ -321,33 +312,27 @@ def test_hostile_uploads_are_refused(page, editor, tmp_path):
     large = tmp_path / "large.stl"
     with large.open("wb") as stream:
         stream.truncate(64 * 1024**2 + 1)
-    _upload(page, large)
+    page.upload(large)
     wait_for(lambda: "large.stl: larger than 64 MB" in page.text())
     program = tmp_path / "shape.py"
     program.write_text("print('no shape')")
-    _upload(page, program)
+    page.upload(program)
     wait_for(lambda: "shape.py: its ending must be one of" in page.text())
     mark = tmp_path / "unpickled"
     pickled = tmp_path / "pickled.npz"
     np.savez(pickled, values=np.array([Touch(mark)], object), spacing=0.1)
-    _upload(page, pickled)
+    page.upload(pickled)
     wait_for(lambda: "pickled, which is never loaded" in page.text())
     assert not mark.exists()
     assert sorted(p.name for p in editor.session.folder.iterdir()) == before
     assert editor.session.description["shape"] == shape
 
 
-def _upload(page, file) -> None:
-    with page.page.expect_file_chooser() as chooser:
-        page.press("Upload a shape")
-    chooser.value.set_files(str(file))
-
-
 def test_upload_of_a_mesh(page, editor, tmp_path):
     file = tmp_path / "ball.ply"
     trimesh.creation.icosphere(subdivisions=3, radius=0.5).export(file)
     page.tab("Shape")
-    _upload(page, file)
+    page.upload(file)
     wait_for(lambda: "ball.ply" in str(editor.session.description["shape"]))
     assert (editor.session.folder / "ball.ply").is_file()
     wait_for(lambda: "ball.ply, " in page.text())
@@ -409,41 +394,3 @@ def test_closing_the_page_in_mid_run_leaves_nothing(browser, page, editor):
     wait_for(lambda: again.time() > at + 0.05)
     again.close()
     wait_for(lambda: not editor.processes())
-
-@pytest.mark.slow  # dragging by software drawing is too slow for every run
-def test_region_is_dragged_by_its_arrow(browser, tmp_path):
-    """The held region follows the mouse along the arrow, and so does what is held."""
-    from pliant.app.editor.editor import Editor
-    from pliant.app.editor.opening import Opened
-
-    editor = Editor(Opened("editor", "block.toml", build_scene(BLOCK), tmp_path), threads=1)
-    editor.start()
-    page = None
-    try:
-        editor.desk.post(lambda: editor.viewport.set_shadows(False))
-        page = Page(browser, editor.address)
-        page.tab("Boundary")
-        page.press("Add box")
-        wait_for(lambda: editor.session.scene.fixed)
-        still(page)
-        before = np.array(editor.session.scene.fixed[0].region.center)
-        along = np.array([1.0, 0.0, 0.0])
-        arrow = before + 0.25 * along  # its shaft is a third of the body long, and inside it
-        mouse = page.page.mouse
-        mouse.move(*page.point(editor, arrow))
-        page.draw()
-        mouse.down()
-        for k in range(1, 7):
-            mouse.move(*page.point(editor, arrow + 0.05 * k * along))
-            page.draw()
-        mouse.up()
-        wait_for(lambda: editor.session.scene.fixed[0].region.center[0] > before[0] + 0.15)
-        after = np.array(editor.session.scene.fixed[0].region.center)
-        np.testing.assert_allclose(after - before, 0.3 * along, atol=0.08)
-        held = editor.session.scene.fixed[0].region
-        assert held.contains(after[None]).all()
-        assert not held.contains(before[None] - [[0.05, 0.0, 0.0]]).any()
-    finally:
-        if page is not None:
-            page.close()
-        editor.stop()

@@ -1,9 +1,10 @@
 """A fit started in the page, from a recording in the folder: it converges before one's eyes."""
 
 import pytest
-from pages import Page, wait_for
+from pages import wait_for
 
 import pliant as pl
+from pliant.app.editor.opening import Opened
 from pliant.app.films import Film
 from pliant.app.scene_files import build_scene
 from pliant.observe.files import save_observations
@@ -20,39 +21,25 @@ BAR = {
 
 
 @pytest.mark.slow  # tests/editor/test_reconstruct_panel.py is the quick one, without a page
-def test_fit_from_a_recording_converges_in_the_page(browser, tmp_path):
-    from pliant.app.editor.editor import Editor
-    from pliant.app.editor.opening import Opened
-
+def test_fit_from_a_recording_converges_in_the_page(opened, tmp_path):
     truth = build_scene(BAR)
     run = pl.simulate(truth, 8)
     save_observations(Film(cameras=3, pixels=32, noise="0.02voxel").take(run), tmp_path / "seen")
     start = {**BAR, "material": {**BAR["material"], "youngs_modulus": 360.0}}
-    editor = Editor(Opened("editor", "bar", build_scene(start), tmp_path), threads=1)
-    editor.start()
-    page = None
-    try:
-        editor.desk.post(lambda: editor.viewport.set_shadows(False))
-        page = Page(browser, editor.address)
-        page.tab("Reconstruct")
-        page.choose("Recording", "seen")
-        page.tick("Poisson's ratio")  # leaves Young's modulus alone
-        wait_for(lambda: not editor.reconstruct.unknowns["poisson_ratio"].value)
-        page.press("Start the fit")
-        wait_for(lambda: "iteration" in page.text())  # it shows how it goes
-        wait_for(lambda: "±" in page.text())
-        steps = editor.reconstruct._steps
-        assert steps[0].rms > 0.006
-        assert steps[-1].rms == pytest.approx(0.004, rel=0.1)  # the noise: 0.02 of 0.2 m
-        found, sigma = (editor.reconstruct._found[k]["youngs_modulus"] for k in ("values", "sigma"))
-        assert found == pytest.approx(300.0, abs=max(4.0 * sigma, 1.0))
-        assert f"{found:.5g} ± {sigma:.2g}" in page.text()
-        assert page.page.locator(".uplot").first.is_visible()  # the residual over the iterations
-        page.press("Use these values")
-        wait_for(lambda: editor.session.scene.material.youngs_modulus == found)
-        assert not page.errors
-    finally:
-        if page is not None:
-            page.close()
-        editor.stop()
-    assert not editor.processes()
+    editor, page = opened(Opened("editor", "bar", build_scene(start), tmp_path))
+    page.tab("Reconstruct")
+    page.choose("Recording", "seen")
+    page.tick("Poisson's ratio")  # leaves Young's modulus alone
+    wait_for(lambda: not editor.reconstruct.unknowns["poisson_ratio"].value)
+    page.press("Start the fit")
+    wait_for(lambda: "iteration" in page.text())  # it shows how it goes
+    wait_for(lambda: "±" in page.text())
+    steps = editor.reconstruct._steps
+    assert steps[0].rms > 0.006
+    assert steps[-1].rms == pytest.approx(0.004, rel=0.1)  # the noise: 0.02 of 0.2 m
+    found, sigma = (editor.reconstruct._found[k]["youngs_modulus"] for k in ("values", "sigma"))
+    assert found == pytest.approx(300.0, abs=max(4.0 * sigma, 1.0))
+    assert f"{found:.5g} ± {sigma:.2g}" in page.text()
+    assert page.page.locator(".uplot").first.is_visible()  # the residual over the iterations
+    page.press("Use these values")
+    wait_for(lambda: editor.session.scene.material.youngs_modulus == found)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from pages import Page, difference, pixels, still, wait_for
+from pages import difference, pixels, still, wait_for
 
 import pliant as pl
+from pliant.app.editor.opening import open_target
 from pliant.app.films import Film
 from pliant.app.fits import SEEN, FitDirectory
 from pliant.app.runs import RunDirectory, describe, run_scene
@@ -23,35 +24,13 @@ BAR = {
 }
 
 
-@pytest.fixture
-def opened(browser):
-    """opened(folder): (editor, page)."""
-    from pliant.app.editor.editor import Editor
-    from pliant.app.editor.opening import open_target
-
-    made = []
-
-    def make(folder):
-        editor = Editor(open_target(str(folder)), threads=1)
-        made.append(editor)
-        editor.start()
-        editor.desk.post(lambda: editor.viewport.set_shadows(False))
-        page = Page(browser, editor.address)
-        made.append(page)
-        return editor, page
-
-    yield make
-    for thing in reversed(made):
-        thing.close() if isinstance(thing, Page) else thing.stop()
-
-
 def test_run_directory_plays_and_scrubs(tmp_path, opened):
     scene = build_scene(BAR)
     directory = RunDirectory(tmp_path / "run")
     directory.begin(scene, describe(scene)[1])
     run_scene(scene, directory, steps=12)
     run = pl.simulate(scene, 12)
-    editor, page = opened(tmp_path / "run")
+    editor, page = opened(open_target(str(tmp_path / "run")))
     assert editor.opened.kind == "player"
     wait_for(lambda: page.time() == pytest.approx(0.6))  # opens at its end
     tip = editor.session.tip()
@@ -83,7 +62,7 @@ def test_fit_directory_shows_residuals_and_error_bars(tmp_path, opened):
     directory.write_result(
         {"status": "finished", "unknowns": {"youngs_modulus": row}, "advice": ["look closer"]}
     )
-    editor, page = opened(tmp_path / "fit")
+    editor, page = opened(open_target(str(tmp_path / "fit")))
     assert editor.opened.kind == "fit"
     wait_for(lambda: "200 ± 3" in page.text())  # value and error bar
     wait_for(lambda: "+3σ" in page.text() and "look closer" in page.text())  # and on the slider
