@@ -4,10 +4,11 @@ A multigrid cycle is a hundred launches of 5 to 500 microseconds. Handing each t
 thread costs 50 to 170 microseconds where a sleeping core must wake; here the helpers spin on a word
 of memory for a millisecond before they sleep, and a hand-over costs less than one microsecond.
 
-Each helper has a mailbox. The caller puts a piece of work in and raises `SEQUENCE`; whoever first
-changes `CLAIM` from open to taken does the piece, so a helper that is asleep or has lost its core
-delays nobody: the caller does the work himself. A claimed piece is finished when `DONE` has the
-piece's number. Nothing here touches results, so they do not depend on who did which piece.
+A launch is cut into more pieces than there are threads, and who is free takes the next: cores that
+other programs or the host slow down get less to do, and a helper that is asleep delays nobody. The
+board they share holds one launch at a time. Its `TICKET` counts the pieces taken; whoever raises it
+by one owns that piece, and the launch is over when `DONE` has counted as many. Nothing here touches
+results, so they do not depend on who did which piece.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -18,7 +19,6 @@ piece's number. Nothing here touches results, so they do not depend on who did w
 import ctypes
 import os
 from collections.abc import Sequence
-from copy import copy
 from functools import cache
 from threading import Lock, Thread
 from typing import Any
@@ -26,50 +26,69 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-WORDS = 64
-"""Words of 8 bytes in a mailbox: SEQUENCE 0, CLAIM 8, DONE 16, AWAKE 24, the work 32 to 34, each
-group on a cache line of its own."""
+BOARD = 32
+"""Words of 8 bytes on the board, in cache lines of eight: TICKET 0 (the launch's number, 32 bits,
+its pieces and the pieces taken, 16 each), DONE 8, the launch 16 to 20 (see `Call.words`)."""
 
-AWAKE = 24
+LINE = 8
+"""Words of a cache line; each helper has one after the board, whose first word says it is awake."""
 
 IDLE_SPINS = 20_000
 """How often a helper looks for work before it sleeps: half a millisecond to one."""
 
+ROW = 6
+"""Words of a launch in a table (see `Call.words`)."""
+
+ARGUMENT_WORDS = 512
+"""Most words a kernel's arguments may take: each thread copies them to set its piece's start."""
+
 # the snippets are for the CPU; compiled for CUDA, where nothing is handed over, they are empty
 _COMMON = """
 #ifndef __CUDACC__
-    typedef void (*Entry)(void *, void *);
+    typedef wp::uint64 word;
+    typedef wp::launch_bounds_t<1> Bounds;
+    typedef void (*Entry)(Bounds *, word *);
     typedef wp::int32 (*Yield)();
 #if defined(__x86_64__) || defined(_M_X64)
 #define PLIANT_PAUSE() __builtin_ia32_pause()
 #else
 #define PLIANT_PAUSE() __asm__ __volatile__("yield")
 #endif
-"""
+    word *b = board.data;
+    word arguments[ARGUMENT_WORDS];
+    word copied = ~(word)0;  // number of the launch whose arguments these are
+    // take the next piece of the launch on the board and do it; false if none is left
+    auto take = [&]() -> bool {
+        word ticket = __atomic_load_n(b, __ATOMIC_ACQUIRE);
+        const word piece = ticket & 0xffff, pieces = (ticket >> 16) & 0xffff;
+        if (piece >= pieces) return false;
+        if (!__atomic_compare_exchange_n(b, &ticket, ticket + 1, false,
+                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return true;
+        // from here to DONE the launch stays on the board
+        if (copied != ticket >> 32) {
+            const word *from = (const word *)b[18];
+            for (word k = 0; k < b[19]; ++k) arguments[k] = from[k];
+            copied = ticket >> 32;
+        }
+        Bounds bounds = *(const Bounds *)b[17];
+        const word begin = b[20] * piece / pieces, end = b[20] * (piece + 1) / pieces;
+        bounds.shape[0] = (wp::uint32)(end - begin);
+        bounds.size = end - begin;
+        *(wp::int32 *)arguments = (wp::int32)begin;  // `first`
+        ((Entry)b[16])(&bounds, arguments);
+        __atomic_fetch_add(b + 8, 1, __ATOMIC_RELEASE);
+        return true;
+    };
+""".replace("ARGUMENT_WORDS", str(ARGUMENT_WORDS))
 
 _SERVE = (
     _COMMON
     + """
-    wp::uint64 *m = mailbox.data;
-    wp::uint64 seen = __atomic_load_n(m + 16, __ATOMIC_ACQUIRE);
-    int idle = 0;
-    while (idle < idle_spins) {
-        wp::uint64 number = __atomic_load_n(m, __ATOMIC_ACQUIRE);
-        if (number == seen) {
-            PLIANT_PAUSE();
-            ++idle;
-            continue;
-        }
-        wp::uint64 open = number << 1;
-        if (__atomic_compare_exchange_n(m + 8, &open, open | 1, false,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-            ((Entry)m[32])((void *)m[33], (void *)m[34]);
-            __atomic_store_n(m + 16, number, __ATOMIC_RELEASE);
-        }
-        seen = number;
-        idle = 0;
+    for (int idle = 0; idle < idle_spins; ++idle) {
+        if (take()) idle = 0;
+        else PLIANT_PAUSE();
     }
-    __atomic_store_n(m + 24, (wp::uint64)0, __ATOMIC_RELEASE);
+    __atomic_store_n(awake.data, (word)0, __ATOMIC_RELEASE);
 #endif
 """
 )
@@ -77,39 +96,22 @@ _SERVE = (
 _RUN = (
     _COMMON
     + """
-    const int words = 64;
-    wp::uint64 *boxes = mailboxes.data;
-    const wp::uint64 *t = table.data;
-    for (int c = 0; c < count; ++c) {
-        const int parts = (int)t[0];
-        const wp::uint64 *part = t + 1;
-        for (int p = 1; p < parts; ++p) {
-            wp::uint64 *m = boxes + (p - 1) * words;
-            wp::uint64 number = m[0] + 1;
-            m[32] = part[3 * p];
-            m[33] = part[3 * p + 1];
-            m[34] = part[3 * p + 2];
-            __atomic_store_n(m + 8, number << 1, __ATOMIC_RELEASE);
-            __atomic_store_n(m, number, __ATOMIC_RELEASE);
+    const word *t = table.data;
+    for (int c = 0; c < count; ++c, t += 6) {
+        if (t[5] == 1) {
+            ((Entry)t[0])((Bounds *)t[1], (word *)t[2]);
+            continue;
         }
-        ((Entry)part[0])((void *)part[1], (void *)part[2]);
-        for (int p = 1; p < parts; ++p) {
-            wp::uint64 *m = boxes + (p - 1) * words;
-            wp::uint64 number = m[0];
-            wp::uint64 open = number << 1;
-            if (__atomic_compare_exchange_n(m + 8, &open, open | 1, false,
-                                            __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-                ((Entry)part[3 * p])((void *)part[3 * p + 1], (void *)part[3 * p + 2]);
-                __atomic_store_n(m + 16, number, __ATOMIC_RELEASE);
-                continue;
-            }
-            int spins = 0;
-            while (__atomic_load_n(m + 16, __ATOMIC_ACQUIRE) != number) {
-                PLIANT_PAUSE();
-                if (++spins > 2000 && yield_address) ((Yield)yield_address)();
-            }
+        for (int k = 0; k < 5; ++k) b[16 + k] = t[k];
+        __atomic_store_n(b + 8, (word)0, __ATOMIC_RELAXED);
+        const word number = (wp::uint32)((b[0] >> 32) + 1);
+        __atomic_store_n(b, number << 32 | t[5] << 16, __ATOMIC_RELEASE);
+        while (take()) {}
+        int spins = 0;
+        while (__atomic_load_n(b + 8, __ATOMIC_ACQUIRE) != t[5]) {
+            PLIANT_PAUSE();
+            if (++spins > 2000 && yield_address) ((Yield)yield_address)();
         }
-        t = part + 3 * parts;
     }
 #endif
 """
@@ -117,12 +119,14 @@ _RUN = (
 
 
 @wp.func_native(_SERVE)
-def _serve_mailbox(mailbox: wp.array(dtype=wp.uint64), idle_spins: wp.int32): ...
+def _serve_board(
+    board: wp.array(dtype=wp.uint64), awake: wp.array(dtype=wp.uint64), idle_spins: wp.int32
+): ...
 
 
 @wp.func_native(_RUN)
 def _run_table(
-    mailboxes: wp.array(dtype=wp.uint64),
+    board: wp.array(dtype=wp.uint64),
     table: wp.array(dtype=wp.uint64),
     count: wp.int32,
     yield_address: wp.uint64,
@@ -130,19 +134,24 @@ def _run_table(
 
 
 @wp.kernel
-def _serve(first: wp.int32, mailbox: wp.array(dtype=wp.uint64), idle_spins: wp.int32):
-    _serve_mailbox(mailbox, idle_spins)
+def _serve(
+    first: wp.int32,
+    board: wp.array(dtype=wp.uint64),
+    awake: wp.array(dtype=wp.uint64),
+    idle_spins: wp.int32,
+):
+    _serve_board(board, awake, idle_spins)
 
 
 @wp.kernel
 def _run(
     first: wp.int32,
-    mailboxes: wp.array(dtype=wp.uint64),
+    board: wp.array(dtype=wp.uint64),
     table: wp.array(dtype=wp.uint64),
     count: wp.int32,
     yield_address: wp.uint64,
 ):
-    _run_table(mailboxes, table, count, yield_address)
+    _run_table(board, table, count, yield_address)
 
 
 class _Form:
@@ -156,6 +165,8 @@ class _Form:
         self.labels = [a.label for a in kernel.adj.args]
         fields = zip(self.labels, map(type, command.params[1:]), strict=True)
         self.layout = type("Arguments", (ctypes.Structure,), {"_fields_": list(fields)})
+        self.size = (ctypes.sizeof(self.layout) + 7) // 8
+        assert self.size <= ARGUMENT_WORDS, kernel.key
         self.entry = command.hooks.forward
         self.address = ctypes.cast(self.entry, ctypes.c_void_p).value or 0
         self._bounds: dict[int, Any] = {}
@@ -194,25 +205,18 @@ class Call:
         self._arguments = form.layout()
         for index, value in enumerate(inputs):
             self.set(index, value)
-        self._bounds = form.bounds(count)
+        self._count, self._bounds = count, form.bounds(count)
         self._references = ctypes.byref(self._bounds), ctypes.byref(self._arguments)
 
-    def piece(self, first: int, count: int) -> "Call":
-        """The same launch over `count` items from `first` on."""
-        other = copy(self)
-        other._arguments = self._form.layout.from_buffer_copy(self._arguments)
-        other.set(0, first)
-        other._bounds = self._form.bounds(count)
-        other._references = ctypes.byref(other._bounds), ctypes.byref(other._arguments)
-        return other
-
-    @property
-    def words(self) -> tuple[int, int, int]:
-        """Addresses of entry point, bounds and arguments."""
+    def words(self, pieces: int) -> tuple[int, ...]:
+        """Entry point, bounds, arguments and their words, items, and pieces to cut them into."""
         return (
             self._form.address,
             ctypes.addressof(self._bounds),
             ctypes.addressof(self._arguments),
+            self._form.size,
+            self._count,
+            pieces,
         )
 
     def set(self, index: int, value: Any) -> None:
@@ -229,14 +233,13 @@ class Call:
 
 
 class _Helper:
-    """A thread that serves a mailbox while there is work, and sleeps on a lock otherwise."""
+    """A thread that takes pieces while there are any, and sleeps on a lock otherwise."""
 
-    def __init__(self, mailbox: np.ndarray):
-        self._mailbox = mailbox
+    def __init__(self, board: wp.array, awake: np.ndarray):
+        self._awake = awake
         self._wake = Lock()
         self._wake.acquire()
-        words = wp.array(mailbox, dtype=wp.uint64, device="cpu", copy=False)
-        self._serve = Call(_serve, 1, [0, words, IDLE_SPINS])
+        self._serve = Call(_serve, 1, [0, board, _as_words(awake), IDLE_SPINS])
         Thread(target=self._loop, daemon=True, name="pliant").start()
 
     def _loop(self) -> None:
@@ -245,9 +248,9 @@ class _Helper:
             self._serve.run()
 
     def rouse(self) -> None:
-        """Wake it if it sleeps; only the helper itself clears AWAKE, only the caller sets it."""
-        if self._mailbox[AWAKE] == 0:
-            self._mailbox[AWAKE] = 1
+        """Wake it if it sleeps; only the helper itself clears the word, only the caller sets it."""
+        if self._awake[0] == 0:
+            self._awake[0] = 1
             self._wake.release()
 
 
@@ -257,22 +260,21 @@ class Crew:
     def __init__(self, size: int):
         """size: threads in all, the caller's own among them."""
         self.size = size
-        boxes = max(size - 1, 1)
-        self._memory = np.zeros(boxes * WORDS + 8, np.uint64)
-        skip = (-self._memory.ctypes.data % 64) // 8  # whole cache lines
-        self._mailboxes = self._memory[skip : skip + boxes * WORDS]
-        self._words = wp.array(self._mailboxes, dtype=wp.uint64, device="cpu", copy=False)
-        self._helpers = [
-            _Helper(self._mailboxes[k * WORDS : (k + 1) * WORDS]) for k in range(size - 1)
-        ]
+        count = BOARD + LINE * (size - 1)
+        self._memory = np.zeros(count + LINE, np.uint64)
+        skip = (-self._memory.ctypes.data % (8 * LINE)) // 8  # whole cache lines
+        words = self._memory[skip : skip + count]
+        self._board = _as_words(words[:BOARD])
+        lines = words[BOARD:].reshape(size - 1, LINE)
+        self._helpers = [_Helper(self._board, line) for line in lines]
         self._turn = Lock()
-        self._row = np.zeros(1 + 3 * size, np.uint64)
-        self._row_call = self.call(self._row, 1)
+        self._row = np.zeros(ROW, np.uint64)
+        self._row_call = self.call(self._row)
 
-    def call(self, table: np.ndarray, count: int) -> Call:
-        """The launch that works through `count` rows of a table (see `rows`)."""
-        words = wp.array(table, dtype=wp.uint64, device="cpu", copy=False)
-        return Call(_run, 1, [0, self._words, words, count, _yield_address()])
+    def call(self, table: np.ndarray) -> Call:
+        """The launch that works through a table (see `rows`)."""
+        count = len(table) // ROW
+        return Call(_run, 1, [0, self._board, _as_words(table), count, _yield_address()])
 
     def run(self, call: Call) -> None:
         """Work through a table; simulations in several threads of a program take turns."""
@@ -281,25 +283,22 @@ class Crew:
                 helper.rouse()
             call.run()
 
-
-    def run_pieces(self, pieces: Sequence[Call]) -> None:
-        """Run the pieces of one launch at the same time."""
-        words = rows([pieces])
+    def run_once(self, call: Call, pieces: int) -> None:
+        """Run one launch, cut into pieces."""
         with self._turn:
-            self._row[: len(words)] = words
+            self._row[:] = call.words(pieces)
             for helper in self._helpers:
                 helper.rouse()
             self._row_call.run()
 
 
-def rows(pieces: Sequence[Sequence[Call]]) -> np.ndarray:
-    """The table of a list of launches, each cut into pieces that run at the same time."""
-    words: list[int] = []
-    for parts in pieces:
-        words.append(len(parts))
-        for part in parts:
-            words.extend(part.words)
-    return np.array(words, np.uint64)
+def _as_words(memory: np.ndarray) -> wp.array:
+    return wp.array(memory, dtype=wp.uint64, device="cpu", copy=False)
+
+
+def rows(launches: Sequence[tuple[Call, int]]) -> np.ndarray:
+    """The table of a list of launches, each with the pieces it is cut into."""
+    return np.array([call.words(pieces) for call, pieces in launches], np.uint64).reshape(-1)
 
 
 @cache

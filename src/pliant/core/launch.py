@@ -24,6 +24,10 @@ DEFAULT_GRAIN = 4_000
 """Items a thread must have before a launch is split: handing a piece over takes a few microseconds,
 so launches of twenty microseconds or more gain."""
 
+PIECES = 8
+"""Pieces a thread would do of a large launch if all were equally fast; at least a quarter of a
+grain each."""
+
 _threads: int | None = None
 _device: str = "cpu"
 
@@ -71,48 +75,48 @@ class Recorded:
     ):
         self._crew: Crew | None = None
         self._on_cpu = _device == "cpu"
-        self.parts: list[Any] = []
+        self.count = count
         if count == 0:
             return
         if not self._on_cpu:
             arguments = [0, *inputs]
-            self.parts = [
-                wp.launch(kernel, dim=count, inputs=arguments, device=_device, record_cmd=True)
-            ]
+            self._command: Any = wp.launch(
+                kernel, dim=count, inputs=arguments, device=_device, record_cmd=True
+            )
             return
-        self.parts = _pieces(kernel, count, inputs, grain)
-        if len(self.parts) > 1:
+        self.call = Call(kernel, count, [0, *inputs])
+        self.pieces = _pieces(count, grain)
+        if self.pieces > 1:
             self._crew = crew(thread_count())
-            self._call = self._crew.call(rows([self.parts]), 1)
+            self._shared = self._crew.call(rows([(self.call, self.pieces)]))
 
     def set(self, index: int, value: Any) -> None:
         """Change argument `index` (counted without `first`)."""
-        for part in self.parts:
-            if self._on_cpu:
-                part.set(index + 1, value)
-            else:
-                part.set_param_at_index(index + 1, value)
+        if self.count and self._on_cpu:
+            self.call.set(index + 1, value)
+        elif self.count:
+            self._command.set_param_at_index(index + 1, value)
 
     def run(self) -> None:
         """Launch; returns when the work is done (on CUDA: when it is queued)."""
         if self._crew is not None:
-            self._crew.run(self._call)
-        elif self.parts and self._on_cpu:
-            self.parts[0].run()
-        elif self.parts:
-            self.parts[0].launch()
+            self._crew.run(self._shared)
+        elif self.count and self._on_cpu:
+            self.call.run()
+        elif self.count:
+            self._command.launch()
 
 
 class Series:
     """Recorded launches run one after the other, on the CPU without Python in between."""
 
     def __init__(self, launches: Sequence[Recorded]):
-        self._launches = [launch for launch in launches if launch.parts]
+        self._launches = [launch for launch in launches if launch.count]
         self._crew: Crew | None = None
         if _device == "cpu" and self._launches:
             self._crew = crew(thread_count())
-            table = rows([launch.parts for launch in self._launches])
-            self._call = self._crew.call(table, len(self._launches))
+            table = rows([(launch.call, launch.pieces) for launch in self._launches])
+            self._call = self._crew.call(table)
 
     def run(self) -> None:
         """Run all; returns when the work is done (on CUDA: when it is queued)."""
@@ -130,19 +134,19 @@ def launch(kernel: Any, count: int, inputs: Sequence[Any], *, grain: int = DEFAU
     if _device != "cpu":
         wp.launch(kernel, dim=count, inputs=[0, *inputs], device=_device)
         return
-    pieces = _pieces(kernel, count, inputs, grain)
-    if len(pieces) > 1:
-        crew(thread_count()).run_pieces(pieces)
+    call, pieces = Call(kernel, count, [0, *inputs]), _pieces(count, grain)
+    if pieces > 1:
+        crew(thread_count()).run_once(call, pieces)
     else:
-        pieces[0].run()
+        call.run()
 
 
-def _pieces(kernel: Any, count: int, inputs: Sequence[Any], grain: int) -> list[Call]:
-    """A launch on the CPU, cut for the threads there are."""
-    parts = max(1, min(thread_count(), count // max(grain, 1)))
-    cuts = [count * p // parts for p in range(parts + 1)]
-    whole = Call(kernel, cuts[1], [0, *inputs])
-    return [whole, *(whole.piece(a, b - a) for a, b in zip(cuts[1:], cuts[2:], strict=False))]
+def _pieces(count: int, grain: int) -> int:
+    """How many pieces a launch on the CPU is cut into, for the threads there are."""
+    threads = thread_count()
+    if threads == 1 or count < 2 * max(grain, 1):
+        return 1
+    return min(PIECES * threads, 4 * count // max(grain, 1), count)
 
 
 def to_device(array: np.ndarray, dtype: Any) -> wp.array:
