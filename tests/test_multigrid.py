@@ -14,6 +14,7 @@ from pliant.geometry.transform import Translated
 from pliant.linalg.batched import BatchedConjugateGradients
 from pliant.linalg.blocks import BlockMatrix, dot
 from pliant.linalg.direct import DirectSolver
+from pliant.linalg.hierarchy import from_zero
 from pliant.linalg.multigrid import REFRESH_COST, Multigrid
 from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Tolerance
 
@@ -162,7 +163,7 @@ def test_preconditioner_is_symmetric_and_positive(small):
 def test_rigid_motions_are_interpolated_exactly():
     body = GridBody(torus(major=1.0, minor=0.35), 0.11)
     system = System(body)
-    fine = body.lattice - body.lattice.min(axis=0)
+    fine = from_zero(body.lattice)
     for level in system.multigrid._levels:
         P = level.prolong
         rows = np.repeat(np.arange(len(fine)), np.diff(P.row_start))

@@ -22,7 +22,7 @@ import warp as wp
 
 from pliant.core.launch import Recorded, device, to_device, zeros
 from pliant.linalg.hierarchy import Interpolation, Level
-from pliant.linalg.level_rows import Rows
+from pliant.linalg.level_rows import Part, Rows
 
 RUNS_CPU, RUNS_CUDA = 16, 4096
 """Items a product is cut into; each needs its own cube of 12 kB."""
@@ -33,32 +33,52 @@ CUBE = wp.constant(343)
 
 
 @wp.func
-def _block(rows: Rows, i: int, e: int) -> wp.mat33f:
-    """Block at place e of the row."""
-    if e < rows.diagonal[i]:
-        return rows.lower[e - rows.row_start[i] + rows.lower_start[i]]
-    if e == rows.diagonal[i]:
-        return rows.middle[i]
-    return rows.upper[e + rows.row_start[i] - rows.lower_start[i] - i - rows.diagonal[i] - 1]
-
-
-@wp.func
-def _store(rows: Rows, i: int, e: int, value: wp.mat33f):
-    if e < rows.diagonal[i]:
-        rows.lower[e - rows.row_start[i] + rows.lower_start[i]] = value
-    elif e == rows.diagonal[i]:
-        rows.middle[i] = value
-    else:
-        at = e + rows.row_start[i] - rows.lower_start[i] - i - rows.diagonal[i] - 1
-        rows.upper[at] = value
-
-
-@wp.func
 def _halves(x: int) -> wp.float32:
     """Interpolation weight of offset -1, 0 or 1."""
     if x == 0:
         return wp.float32(1.0)
     return wp.float32(0.5)
+
+
+@wp.func
+def _add_part(
+    part: Part,
+    i: int,
+    w: wp.float32,
+    key: wp.array(dtype=wp.int32),
+    origin: int,
+    cube: wp.array(dtype=wp.mat33f),
+):
+    """Add a fine row's blocks, times w, to the cube."""
+    for e in range(part.start[i], part.start[i + 1]):
+        t = key[part.columns[e]] - origin
+        cube[t] = cube[t] + w * part.values[e]
+
+
+@wp.func
+def _gathered(cube: wp.array(dtype=wp.mat33f), centre: int, R: int, o: wp.vec3i) -> wp.mat33f:
+    """Coarse block for the offset o from the middle of the cube."""
+    middle = centre + o[0] + SIDE * (o[1] + SIDE * o[2])
+    total = wp.mat33f()
+    for z in range(wp.max(-1, -R - o[2]), wp.min(1, R - o[2]) + 1):
+        for y in range(wp.max(-1, -R - o[1]), wp.min(1, R - o[1]) + 1):
+            w = _halves(z) * _halves(y)
+            for x in range(wp.max(-1, -R - o[0]), wp.min(1, R - o[0]) + 1):
+                total += (w * _halves(x)) * cube[middle + x + SIDE * (y + SIDE * z)]
+    return total
+
+
+@wp.func
+def _gather_part(
+    part: Part,
+    c: int,
+    lattice: wp.array(dtype=wp.vec3i),
+    cube: wp.array(dtype=wp.mat33f),
+    centre: int,
+    R: int,
+):
+    for e in range(part.start[c], part.start[c + 1]):
+        part.values[e] = _gathered(cube, centre, R, 2 * (lattice[part.columns[e]] - lattice[c]))
 
 
 @wp.kernel
@@ -94,24 +114,57 @@ def _lattice_product(
             w = restrict_weights[s]
             t = fine_key[i] - origin
             cube[t] = cube[t] + w * fine.middle[i]
-            shift = fine.row_start[i] - fine.lower_start[i]
-            for e in range(fine.lower_start[i], fine.lower_start[i + 1]):
-                t = fine_key[fine.columns[e + shift]] - origin
-                cube[t] = cube[t] + w * fine.lower[e]
-            right = shift - i - fine.diagonal[i] - 1
-            for e in range(fine.diagonal[i] + 1, fine.row_start[i + 1]):
-                t = fine_key[fine.columns[e]] - origin
-                cube[t] = cube[t] + w * fine.upper[e + right]
-        for e in range(coarse.row_start[c], coarse.row_start[c + 1]):
-            o = 2 * (coarse_lattice[coarse.columns[e]] - at)
-            middle = centre + o[0] + SIDE * (o[1] + SIDE * o[2])
-            total = wp.mat33f()
-            for z in range(wp.max(-1, -R - o[2]), wp.min(1, R - o[2]) + 1):
-                for y in range(wp.max(-1, -R - o[1]), wp.min(1, R - o[1]) + 1):
-                    w = _halves(z) * _halves(y)
-                    for x in range(wp.max(-1, -R - o[0]), wp.min(1, R - o[0]) + 1):
-                        total += (w * _halves(x)) * cube[middle + x + SIDE * (y + SIDE * z)]
-            _store(coarse, c, e, total)
+            _add_part(fine.lower, i, w, fine_key, origin, cube)
+            _add_part(fine.upper, i, w, fine_key, origin, cube)
+            _add_part(fine.outer, i, w, fine_key, origin, cube)
+        coarse.middle[c] = _gathered(cube, centre, R, wp.vec3i())
+        _gather_part(coarse.lower, c, coarse_lattice, cube, centre, R)
+        _gather_part(coarse.upper, c, coarse_lattice, cube, centre, R)
+        _gather_part(coarse.outer, c, coarse_lattice, cube, centre, R)
+
+
+@wp.func
+def _embed_block(
+    block: wp.mat33f,
+    j: int,
+    start: wp.array(dtype=wp.int32),
+    columns: wp.array(dtype=wp.int32),
+    weights: wp.array(dtype=wp.float32),
+    lattice: wp.array(dtype=wp.vec3i),
+    origin: int,
+    cube: wp.array(dtype=wp.mat33f),
+):
+    """Add a fine row's block in column j to the cube of coarse blocks."""
+    for p in range(start[j], start[j + 1]):
+        t = wp.dot(lattice[columns[p]], wp.vec3i(1, SIDE, SIDE * SIDE)) - origin
+        cube[t] = cube[t] + weights[p] * block
+
+
+@wp.func
+def _embed_part(
+    part: Part,
+    i: int,
+    w: wp.float32,
+    start: wp.array(dtype=wp.int32),
+    columns: wp.array(dtype=wp.int32),
+    weights: wp.array(dtype=wp.float32),
+    lattice: wp.array(dtype=wp.vec3i),
+    origin: int,
+    cube: wp.array(dtype=wp.mat33f),
+):
+    for e in range(part.start[i], part.start[i + 1]):
+        block = w * part.values[e]
+        _embed_block(block, part.columns[e], start, columns, weights, lattice, origin, cube)
+
+
+@wp.func
+def _take_part(
+    part: Part, c: int, lattice: wp.array(dtype=wp.vec3i), origin: int,
+    cube: wp.array(dtype=wp.mat33f),
+):  # fmt: skip
+    for e in range(part.start[c], part.start[c + 1]):
+        t = wp.dot(lattice[part.columns[e]], wp.vec3i(1, SIDE, SIDE * SIDE)) - origin
+        part.values[e] = cube[t]
 
 
 @wp.kernel
@@ -141,15 +194,18 @@ def _embedded_product(
         for s in range(restrict_start[c], restrict_start[c + 1]):
             i = restrict_columns[s]
             w = restrict_weights[s]
-            for e in range(fine.row_start[i], fine.row_start[i + 1]):
-                block = w * _block(fine, i, e)
-                j = fine.columns[e]
-                for p in range(prolong_start[j], prolong_start[j + 1]):
-                    t = wp.dot(coarse_lattice[prolong_columns[p]], strides) - origin
-                    cube[t] = cube[t] + prolong_weights[p] * block
-        for e in range(coarse.row_start[c], coarse.row_start[c + 1]):
-            t = wp.dot(coarse_lattice[coarse.columns[e]], strides) - origin
-            _store(coarse, c, e, cube[t])
+            _embed_block(w * fine.middle[i], i, prolong_start, prolong_columns, prolong_weights,
+                         coarse_lattice, origin, cube)  # fmt: skip
+            _embed_part(fine.lower, i, w, prolong_start, prolong_columns, prolong_weights,
+                        coarse_lattice, origin, cube)  # fmt: skip
+            _embed_part(fine.upper, i, w, prolong_start, prolong_columns, prolong_weights,
+                        coarse_lattice, origin, cube)  # fmt: skip
+            _embed_part(fine.outer, i, w, prolong_start, prolong_columns, prolong_weights,
+                        coarse_lattice, origin, cube)  # fmt: skip
+        coarse.middle[c] = cube[centre]
+        _take_part(coarse.lower, c, coarse_lattice, origin, cube)
+        _take_part(coarse.upper, c, coarse_lattice, origin, cube)
+        _take_part(coarse.outer, c, coarse_lattice, origin, cube)
 
 
 class DeviceInterpolation:

@@ -8,37 +8,46 @@ With them the diagonals that the sweeps divide by, E included (see linalg.smooth
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
+from typing import Any
+
+import numpy as np
 import warp as wp
 
+from pliant.core.launch import device, to_device, zeros
+from pliant.fem.block_rows import BlockRows
 from pliant.linalg.blocks import inverse_of_free_part
 
-RUNS_CPU = 8
-"""Runs of a level: at least the threads to be used. The cuboid of 26,624 cells needs 8 iterations
-with 1 run, 9 with 8 and 10 with 16 (one sweep)."""
+MOST_RUNS = 32
+"""Runs of a level on the CPU, half of them at a time: enough for cores of unlike speed to share
+evenly."""
 
 RUN_LENGTH_CUDA = 16
 """Nodes per run on CUDA, where thousands of short runs are needed to fill the device."""
 
 SMALLEST_RUN = 128
-"""Levels are not cut into runs shorter than this."""
+"""Levels are not cut into runs shorter than this on the CPU."""
 
-LONG_RUN = 10_000
-"""More than two runs on the CPU only if each has this many nodes: in short runs half of the blocks
-are between runs, and the sweep is half a Jacobi sweep."""
-
+SHARES = 4
+"""Items that share a run on the CPU where the order of its nodes is free."""
 
 MARGIN = wp.constant(wp.float64(0.9))
 """Share of the diagonal's own dominance that may be used up by blocks between runs; below 1."""
 
 
-def run_count(nodes: int, device: str) -> int:
-    """Into how many runs a level is cut."""
-    if device == "cpu":
-        runs = 2 if nodes >= 2 * SMALLEST_RUN else 1
-        while runs < RUNS_CPU and nodes >= LONG_RUN * 2 * runs:
-            runs *= 2
-        return runs
-    return max(1, nodes // RUN_LENGTH_CUDA)
+def choose_runs(nodes: int, reach: int, device: str) -> tuple[int, bool]:
+    """Into how many runs a level is cut, and whether every second one can wait for the others.
+
+    reach: the largest difference of two coupled nodes' numbers. Runs at least that long touch their
+    neighbours only, so all even ones can be swept at the same time, and then all odd ones: still
+    Gauss-Seidel, in another order. A level with fewer than four such runs, and CUDA, which needs
+    thousands, take one sweep over all runs at the same time.
+    """
+    if device != "cpu":
+        return max(1, nodes // RUN_LENGTH_CUDA), False
+    runs = min(nodes // max(reach, SMALLEST_RUN), MOST_RUNS)
+    if runs >= 4:
+        return runs // 4 * 4, True
+    return (2 if nodes >= 2 * SMALLEST_RUN else 1), False
 
 
 @wp.func
@@ -52,26 +61,64 @@ def row_sums(A: wp.mat33d) -> wp.vec3d:
 
 
 @wp.struct
-class Rows:
-    """A matrix of 3x3 blocks in single precision, cut in three so that each sweep streams its part.
+class Part:
+    """Some of the blocks of each row: row i has those from start[i] to start[i + 1]."""
 
-    Row i has its blocks left of the diagonal at lower[lower_start[i] ...], with columns
-    columns[row_start[i] ...]; those right of it at upper[row_start[i] - lower_start[i] - i ...],
-    with columns columns[diagonal[i] + 1 ...]. Interleaved as usual, a sweep that needs half of
-    each row is three times slower: the hardware fetches the other half too.
+    start: wp.array(dtype=wp.int32)
+    columns: wp.array(dtype=wp.int32)
+    values: wp.array(dtype=wp.mat33f)
+
+
+@wp.struct
+class Rows:
+    """A matrix of 3x3 blocks in single precision, cut in four so that each sweep streams its part.
+
+    lower, upper: blocks left and right of the diagonal inside the row's run; outer: those in other
+    runs; middle: the diagonal. Interleaved as usual, a sweep that needs half of each row is three
+    times slower: the hardware fetches the other half too.
     """
 
     count: wp.int32
     runs: wp.int32
-    row_start: wp.array(dtype=wp.int32)
-    columns: wp.array(dtype=wp.int32)
-    diagonal: wp.array(dtype=wp.int32)
-    lower_start: wp.array(dtype=wp.int32)
-    lower: wp.array(dtype=wp.mat33f)
-    upper: wp.array(dtype=wp.mat33f)
+    alternate: wp.int32
+    shares: wp.int32
+    lower: Part
+    upper: Part
+    outer: Part
     middle: wp.array(dtype=wp.mat33f)
     extra: wp.array(dtype=wp.vec3f)
     inverse: wp.array(dtype=wp.mat33f)
+
+
+def make_rows(row_start: np.ndarray, columns: np.ndarray) -> Any:
+    """Rows of zeros with the given sparsity."""
+    n = len(row_start) - 1
+    own = np.repeat(np.arange(n, dtype=np.int32), np.diff(row_start))
+    rows: Any = Rows()
+    reach = int(np.max(columns - own)) if n else 0
+    runs, alternate = choose_runs(n, reach, device())
+    rows.count, rows.runs, rows.alternate = n, runs, int(alternate)
+    rows.shares = SHARES if device() == "cpu" else 1
+    begin = np.arange(runs + 1, dtype=np.int64) * n // runs
+    run = np.repeat(np.arange(runs, dtype=np.int32), np.diff(begin))
+    inside = run[own] == run[columns]
+    for name, chosen in (
+        ("lower", inside & (columns < own)), ("upper", inside & (columns > own)), ("outer", ~inside)
+    ):  # fmt: skip
+        setattr(rows, name, _make_part(own, columns, chosen, n))
+    rows.middle, rows.inverse = zeros(n, wp.mat33f), zeros(n, wp.mat33f)
+    rows.extra = zeros(n, wp.vec3f)
+    return rows
+
+
+def _make_part(own: np.ndarray, columns: np.ndarray, chosen: np.ndarray, n: int) -> Any:
+    part: Any = Part()
+    start = np.zeros(n + 1, np.int32)
+    np.cumsum(np.bincount(own[chosen], minlength=n), out=start[1:])
+    part.start = to_device(start, wp.int32)
+    part.columns = to_device(columns[chosen], wp.int32)
+    part.values = zeros(int(start[-1]), wp.mat33f)
+    return part
 
 
 @wp.func
@@ -83,47 +130,43 @@ def run_begin(rows: Rows, run: int) -> int:
 @wp.kernel
 def round_matrix(
     first: wp.int32,
-    values: wp.array(dtype=wp.mat33d),
+    A: BlockRows,
     free: wp.array(dtype=wp.vec3d),
     rows: Rows,
 ):
     """rows = P A P in single precision; P keeps the free components."""
     i = first + wp.tid()
-    begin = rows.row_start[i]
-    left = rows.lower_start[i] - begin
-    right = begin - rows.lower_start[i] - i - rows.diagonal[i] - 1
-    for e in range(begin, rows.diagonal[i]):
-        mask = wp.outer(free[i], free[rows.columns[e]])
-        rows.lower[e + left] = wp.mat33f(wp.cw_mul(mask, values[e]))
-    rows.middle[i] = wp.mat33f(wp.cw_mul(wp.outer(free[i], free[i]), values[rows.diagonal[i]]))
-    for e in range(rows.diagonal[i] + 1, rows.row_start[i + 1]):
-        mask = wp.outer(free[i], free[rows.columns[e]])
-        rows.upper[e + right] = wp.mat33f(wp.cw_mul(mask, values[e]))
+    lower = rows.lower.start[i]
+    upper = rows.upper.start[i]
+    outer = rows.outer.start[i]
+    for e in range(A.row_start[i], A.row_start[i + 1]):
+        j = A.columns[e]
+        block = wp.mat33f(wp.cw_mul(wp.outer(free[i], free[j]), A.values[e]))
+        if j == i:
+            rows.middle[i] = block
+        elif outer < rows.outer.start[i + 1] and j == rows.outer.columns[outer]:
+            rows.outer.values[outer] = block
+            outer += 1
+        elif j < i:
+            rows.lower.values[lower] = block
+            lower += 1
+        else:
+            rows.upper.values[upper] = block
+            upper += 1
 
 
 @wp.kernel
 def prepare_diagonal(first: wp.int32, free: wp.array(dtype=wp.vec3d), rows: Rows):
     """extra = E and inverse = (D + E)^-1 on the free components."""
-    run = first + wp.tid()
-    low = run_begin(rows, run)
-    high = run_begin(rows, run + 1)
-    for i in range(low, high):
+    i = first + wp.tid()
+    D = wp.mat33d(rows.middle[i])
+    E = wp.vec3d()
+    if rows.alternate == 0:
         leaving = wp.vec3d()
-        begin = rows.row_start[i]
-        left = rows.lower_start[i] - begin
-        for e in range(begin, rows.diagonal[i]):
-            if rows.columns[e] >= low:
-                break
-            leaving += row_sums(wp.mat33d(rows.lower[e + left]))
-        right = begin - rows.lower_start[i] - i - rows.diagonal[i] - 1
-        for k in range(rows.row_start[i + 1] - rows.diagonal[i] - 1):
-            e = rows.row_start[i + 1] - 1 - k
-            if rows.columns[e] < high:
-                break
-            leaving += row_sums(wp.mat33d(rows.upper[e + right]))
-        D = wp.mat33d(rows.middle[i])
+        for e in range(rows.outer.start[i], rows.outer.start[i + 1]):
+            leaving += row_sums(wp.mat33d(rows.outer.values[e]))
         margin = wp.vec3d(D[0, 0], D[1, 1], D[2, 2])
         margin = MARGIN * (margin + margin - row_sums(D))
         E = wp.float64(0.5) * wp.max(leaving - margin, wp.vec3d())
-        rows.extra[i] = wp.vec3f(E)
-        rows.inverse[i] = wp.mat33f(inverse_of_free_part(D + wp.diag(E), free[i]))
+    rows.extra[i] = wp.vec3f(E)
+    rows.inverse[i] = wp.mat33f(inverse_of_free_part(D + wp.diag(E), free[i]))

@@ -15,8 +15,8 @@ from pliant.core.solution import Solution
 from pliant.fem.body import Body
 from pliant.linalg.blocks import BlockMatrix
 from pliant.linalg.galerkin import DeviceInterpolation, GalerkinProduct
-from pliant.linalg.hierarchy import Level, coarse_levels, from_zero
-from pliant.linalg.level_rows import Rows, prepare_diagonal, round_matrix, run_count
+from pliant.linalg.hierarchy import coarse_levels, from_zero
+from pliant.linalg.level_rows import make_rows, prepare_diagonal, round_matrix
 from pliant.linalg.smoother import cycle_kernels, to_double, to_single
 
 REFRESH_COST = 3.0
@@ -49,40 +49,49 @@ and 6-fold without walls; eight take a tenth of the cycle's time."""
 class Grid:
     """Matrix of one level on the device, in single precision."""
 
-    def __init__(self, row_start: wp.array, columns: wp.array, diagonal: wp.array, free: wp.array):
-        n = row_start.shape[0] - 1
-        start, middle = row_start.numpy(), diagonal.numpy()
-        lower_start = np.zeros(n + 1, np.int32)
-        np.cumsum(middle - start[:-1], out=lower_start[1:])
+    def __init__(self, row_start: np.ndarray, columns: np.ndarray, free: wp.array):
         self.free = free
-        rows: Any = Rows()
-        rows.count, rows.runs = n, run_count(n, device())
-        rows.row_start, rows.columns, rows.diagonal = row_start, columns, diagonal
-        rows.lower_start = to_device(lower_start, wp.int32)
-        rows.lower = zeros(int(lower_start[-1]), wp.mat33f)
-        rows.upper = zeros(columns.shape[0] - n - int(lower_start[-1]), wp.mat33f)
-        rows.middle = zeros(n, wp.mat33f)
-        rows.extra = zeros(n, wp.vec3f)
-        rows.inverse = zeros(n, wp.mat33f)
-        self.rows = rows
-        self.node_count, self.block_count = n, columns.shape[0]
+        self.rows = make_rows(row_start, columns)
+        self.node_count = len(row_start) - 1
 
-    def sweep(self, kernel: Any, arguments: list) -> Recorded:
-        """A launch over the runs of this level."""
-        runs = int(self.rows.runs)
-        grain = 1 if self.node_count >= LARGE_LEVEL else runs
-        return Recorded(kernel, runs, arguments, grain=grain)
+    def sweep(self, kernel: Any, *arguments: Any) -> list[Recorded]:
+        """The launches of a sweep over the runs of this level, in one turn or two."""
+        turns = 1 + int(self.rows.alternate)
+        items = int(self.rows.runs) // turns
+        rest = list(arguments)
+        return [self._over(items, kernel, [self.rows, turn, *rest]) for turn in range(turns)]
+
+    def pass_over(self, kernel: Any, *arguments: Any) -> Recorded:
+        """A launch over all nodes, in any order."""
+        items = int(self.rows.runs * self.rows.shares)
+        return self._over(items, kernel, [self.rows, *arguments])
+
+    def _over(self, items: int, kernel: Any, arguments: list) -> Recorded:
+        grain = 1 if self.node_count >= LARGE_LEVEL else items
+        return Recorded(kernel, items, arguments, grain=grain)
 
     def dense(self) -> np.ndarray:
         """The matrix as an array (nodes, 3, nodes, 3), for the coarsest level."""
-        m, rows = self.node_count, self.rows
+        m = self.node_count
         out = np.zeros((m, m, 3, 3))
-        i = np.repeat(np.arange(m), np.diff(rows.row_start.numpy()))
-        j = rows.columns.numpy()
-        out[i[j < i], j[j < i]] = rows.lower.numpy()
-        out[i[j > i], j[j > i]] = rows.upper.numpy()
-        out[np.arange(m), np.arange(m)] = rows.middle.numpy()
+        for part in self.parts:
+            i = np.repeat(np.arange(m), np.diff(part.start.numpy()))
+            out[i, part.columns.numpy()] = part.values.numpy()
+        out[np.arange(m), np.arange(m)] = self.rows.middle.numpy()
         return out.transpose(0, 2, 1, 3)
+
+    @property
+    def parts(self) -> tuple:
+        """The blocks beside the diagonal."""
+        return self.rows.lower, self.rows.upper, self.rows.outer
+
+    def near(self, nodes: np.ndarray) -> np.ndarray:
+        """The nodes and all that share a block with them."""
+        found = [nodes]
+        for part in self.parts:
+            start, columns = part.start.numpy(), part.columns.numpy()
+            found += [columns[start[i] : start[i + 1]] for i in nodes]
+        return np.unique(np.concatenate(found))
 
 
 class Multigrid:
@@ -126,22 +135,17 @@ class Multigrid:
             self.stiff, self._matrix = np.unique(nodes).astype(np.int32), None
 
     def _bind(self, matrix: BlockMatrix) -> None:
-        """Make the levels; the finest shares its sparsity with the matrix."""
+        """Make the levels."""
         self._matrix = matrix
-        self.grids = [Grid(matrix.row_start, matrix.columns, matrix.diagonal, matrix.free)]
+        self.grids = [Grid(matrix.row_start.numpy(), matrix.columns.numpy(), matrix.free)]
         self.grids += [
-            Grid(
-                to_device(level.row_start, wp.int32),
-                to_device(level.columns, wp.int32),
-                to_device(_diagonal(level), wp.int32),
-                to_device(level.free, wp.vec3d),
-            )
+            Grid(level.row_start, level.columns, to_device(level.free, wp.vec3d))
             for level in self._levels
         ]
         lattices = [self._lattice, *(level.lattice for level in self._levels)]
         fine = self.grids[0]
         self._round = Recorded(
-            round_matrix, fine.node_count, [matrix.values, fine.free, fine.rows], grain=2000
+            round_matrix, fine.node_count, [matrix.rows, fine.free, fine.rows], grain=2000
         )
         self._products = [
             GalerkinProduct(
@@ -150,7 +154,10 @@ class Multigrid:
             )
             for k, level in enumerate(self._levels)
         ]  # fmt: skip
-        self._diagonals = [g.sweep(prepare_diagonal, [g.free, g.rows]) for g in self.grids]
+        self._diagonals = [
+            Recorded(prepare_diagonal, g.node_count, [g.free, g.rows], grain=500)
+            for g in self.grids
+        ]
         last = self.grids[-1].node_count
         self.coarsest = zeros((last, last), wp.mat33f)
         self._cycle = Cycle(self, 1)
@@ -230,17 +237,6 @@ class Multigrid:
         return "\n".join(lines)
 
 
-def _near(grid: Grid, nodes: np.ndarray) -> np.ndarray:
-    """The nodes and all that share a block with them."""
-    start, columns = grid.rows.row_start.numpy(), grid.rows.columns.numpy()
-    return np.unique(np.concatenate([columns[start[i] : start[i + 1]] for i in nodes]))
-
-
-def _diagonal(level: Level) -> np.ndarray:
-    rows = np.repeat(np.arange(level.node_count), np.diff(level.row_start))
-    return np.flatnonzero(rows == level.columns)
-
-
 class Cycle:
     """The cycle for `width` right-hand sides: z from b, both in single precision.
 
@@ -271,19 +267,19 @@ class Cycle:
         """Append the launches of one cycle on level k; returns the array of the result."""
         K, m = self._kernels, self._multigrid
         g, x, r, d = m.grids[k], self._x[k], self._r[k], self._d[k]
-        add = self._sequence.append
+        add, extend = self._sequence.append, self._sequence.extend
         if k == len(m.grids) - 1:
             add(Recorded(K.dense, g.node_count, [m.coarsest, b, x]))
             return x
-        add(g.sweep(K.forward, [g.rows, b, x]))
-        add(g.sweep(K.residual, [g.rows, x, r]))
+        extend(g.sweep(K.forward, b, x))
+        add(g.pass_over(K.residual, x, r))
         for _ in range(m.sweeps - 1):
-            add(g.sweep(K.forward, [g.rows, r, d]))
-            add(g.sweep(K.residual, [g.rows, d, r]))
+            extend(g.sweep(K.forward, r, d))
+            add(g.pass_over(K.residual, d, r))
             add(Recorded(K.add, g.node_count, [d, x]))
         stiff = m.stiff if k == 0 else None
         if stiff is not None:
-            own, near = (to_device(nodes, wp.int32) for nodes in (stiff, _near(m.grids[0], stiff)))
+            own, near = (to_device(nodes, wp.int32) for nodes in (stiff, g.near(stiff)))
             change = zeros(g.node_count, x.dtype)
             add(Recorded(K.stiff_forward, 1, [g.rows, own, STIFF_SWEEPS, r, change]))
             add(Recorded(K.stiff_defect, len(near), [g.rows, near, change, x, r], grain=100))
@@ -293,7 +289,7 @@ class Cycle:
         coarse = self._append(k + 1, coarse_b)
         if TWICE_FROM <= k + 1 < len(m.grids) - 1:
             c, total, defect = m.grids[k + 1], self._sum[k + 1], self._defect[k + 1]
-            add(c.sweep(K.defect, [c.rows, coarse_b, coarse, defect, total]))
+            add(c.pass_over(K.defect, coarse_b, coarse, defect, total))
             add(Recorded(K.add, count, [self._append(k + 1, defect), total]))
             coarse = total
         arguments = [*m.prolong[k].arrays, g.free, coarse, x]
@@ -301,8 +297,8 @@ class Cycle:
         if stiff is not None:
             add(Recorded(K.stiff_backward, 1, [g.rows, own, STIFF_SWEEPS, b, x]))
         for _ in range(m.sweeps):
-            add(g.sweep(K.lower_residual, [g.rows, b, x, d]))
-            add(g.sweep(K.backward, [g.rows, d, x, r]))
+            add(g.pass_over(K.lower_residual, b, x, d))
+            extend(g.sweep(K.backward, d, x, r))
             x, r = r, x
         return x
 

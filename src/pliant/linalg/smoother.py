@@ -1,15 +1,18 @@
-"""Gauss-Seidel smoothing of 3x3 block rows, sequential in a few long runs of nodes.
+"""Gauss-Seidel smoothing of 3x3 block rows, sequential in runs of nodes.
 
-The nodes are cut into runs; inside a run the sweep is Gauss-Seidel, between runs it is Jacobi. The
-smoother is M = D + E + L with D the diagonal blocks, L the lower blocks inside the runs, and E the
-smallest diagonal that makes M + M^T - A = D + 2 E - (blocks between runs) diagonally dominant. That
-is all a smoother needs: one forward sweep before and one backward sweep (with M^T) after the coarse
-correction make a symmetric positive V-cycle, whatever the material, without eigenvalue estimates.
-Without E the cycle is indefinite for thin runs; inside the runs E is zero.
+The nodes are cut into runs. Where runs touch only the runs next to them, all even runs are swept
+at the same time and then all odd ones: M = D + L, L the blocks that couple a node to those before
+it in this order. Where they touch others too, all runs are swept at the same time, Gauss-Seidel
+inside and Jacobi between: M = D + E + L with L the lower blocks inside the runs, and E the smallest
+diagonal that makes M + M^T - A = D + 2 E - (blocks between runs) diagonally dominant.
 
-From a zero start the forward sweep reads only the lower half of the rows, and because
-(D + E + L) x = b afterwards, the residual b - A x = E x - (other blocks) x only the upper half:
-a sweep down reads the matrix once, as a sweep up does.
+That M + M^T - A is positive is all a smoother needs: one forward sweep before and one backward
+sweep (with M^T) after the coarse correction make a symmetric positive V-cycle, whatever the
+material, without eigenvalue estimates.
+
+From a zero start the forward sweep reads only the blocks of L, and because M x = b afterwards, the
+residual b - A x = E x - (other blocks) x only the others: a sweep down reads the matrix once, as a
+sweep up does.
 
 The number of runs depends on the device, not on the threads, so results do not either.
 """
@@ -26,7 +29,7 @@ from typing import Any
 import warp as wp
 
 from pliant.core.block_products import row_sum_single, row_sum_wide
-from pliant.linalg.level_rows import Rows, run_begin
+from pliant.linalg.level_rows import Part, Rows, run_begin
 
 
 @cache
@@ -37,64 +40,56 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     row_sum = row_sum_single if width == 1 else row_sum_wide(width)
 
     @wp.func
-    def before(rows: Rows, i: int, low: int) -> int:
-        """Blocks of row i in columns before `low`, the start of its run."""
-        begin = rows.row_start[i]
-        count = wp.int32(0)
-        while begin + count < rows.diagonal[i] and rows.columns[begin + count] < low:
-            count += 1
-        return count
+    def part_sum(part: Part, i: int, x: wp.array(dtype=V)) -> V:
+        """Sum over the blocks of row i in a part."""
+        begin = part.start[i]
+        return row_sum(part.values, begin, part.columns, begin, part.start[i + 1] - begin, 1, x)
 
     @wp.func
-    def after(rows: Rows, i: int, high: int) -> int:
-        """Blocks of row i in columns from `high` on, the end of its run."""
-        last = rows.row_start[i + 1] - 1
-        count = wp.int32(0)
-        while last - count > rows.diagonal[i] and rows.columns[last - count] >= high:
-            count += 1
-        return count
+    def part_sum_down(part: Part, i: int, x: wp.array(dtype=V)) -> V:
+        """The same, descending: the hardware prefetches straight streams only."""
+        last = part.start[i + 1] - 1
+        return row_sum(part.values, last, part.columns, last, last + 1 - part.start[i], -1, x)
 
     @wp.func
-    def left_sum(rows: Rows, i: int, skip: int, count: int, x: wp.array(dtype=V)) -> V:
-        """Sum over `count` blocks left of the diagonal, the first `skip` left out."""
-        at = rows.lower_start[i] + skip
-        return row_sum(rows.lower, at, rows.columns, rows.row_start[i] + skip, count, 1, x)
+    def share_begin(rows: Rows, share: int) -> int:
+        """First node of a share of a run."""
+        run = share / rows.shares
+        low = run_begin(rows, run)
+        return low + (share % rows.shares) * (run_begin(rows, run + 1) - low) / rows.shares
 
     @wp.func
-    def right_sum(rows: Rows, i: int, x: wp.array(dtype=V)) -> V:
-        """Sum over the blocks right of the diagonal."""
-        begin = rows.diagonal[i] + 1
-        at = rows.row_start[i] - rows.lower_start[i] - i  # blocks right of earlier diagonals
-        return row_sum(rows.upper, at, rows.columns, begin, rows.row_start[i + 1] - begin, 1, x)
-
-    @wp.func
-    def right_sum_down(rows: Rows, i: int, skip: int, count: int, x: wp.array(dtype=V)) -> V:
-        """Sum over `count` blocks right of the diagonal, descending, the last `skip` left out.
-
-        Descending, because the backward sweep is: the hardware prefetches straight streams only.
-        """
-        end = rows.row_start[i + 1] - 1 - skip
-        right = rows.row_start[i] - rows.lower_start[i] - i - rows.diagonal[i] - 1
-        return row_sum(rows.upper, end + right, rows.columns, end, count, -1, x)
+    def share_end(rows: Rows, share: int) -> int:
+        if (share + 1) % rows.shares == 0:
+            return run_begin(rows, (share + 1) / rows.shares)
+        return share_begin(rows, share + 1)
 
     @wp.kernel(module="unique")
-    def forward(first: wp.int32, rows: Rows, b: wp.array(dtype=V), x: wp.array(dtype=V)):
-        """x = M^-1 b."""
-        run = first + wp.tid()
-        low = run_begin(rows, run)
-        for i in range(low, run_begin(rows, run + 1)):
-            skip = before(rows, i, low)
-            count = rows.diagonal[i] - rows.row_start[i] - skip
-            x[i] = rows.inverse[i] * (b[i] - left_sum(rows, i, skip, count, x))
+    def forward(
+        first: wp.int32,
+        rows: Rows,
+        turn: wp.int32,
+        b: wp.array(dtype=V),
+        x: wp.array(dtype=V),
+    ):
+        """x = M^-1 b; turn: 0 or 1 where runs alternate."""
+        run = (1 + rows.alternate) * (first + wp.tid()) + turn
+        for i in range(run_begin(rows, run), run_begin(rows, run + 1)):
+            s = b[i] - part_sum(rows.lower, i, x)
+            if turn == 1:
+                s -= part_sum(rows.outer, i, x)
+            x[i] = rows.inverse[i] * s
 
     @wp.kernel(module="unique")
     def residual(first: wp.int32, rows: Rows, x: wp.array(dtype=V), r: wp.array(dtype=V)):
         """r = b - A x for the x of `forward`."""
-        run = first + wp.tid()
-        low = run_begin(rows, run)
-        for i in range(low, run_begin(rows, run + 1)):
-            s = wp.diag(rows.extra[i]) * x[i] - left_sum(rows, i, 0, before(rows, i, low), x)
-            r[i] = s - right_sum(rows, i, x)
+        share = first + wp.tid()
+        waited = rows.alternate * ((share / rows.shares) % 2)
+        for i in range(share_begin(rows, share), share_end(rows, share)):
+            s = wp.diag(rows.extra[i]) * x[i] - part_sum(rows.upper, i, x)
+            if waited == 0:
+                s -= part_sum(rows.outer, i, x)
+            r[i] = s
 
     @wp.kernel(module="unique")
     def lower_residual(
@@ -104,34 +99,43 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         x: wp.array(dtype=V),
         t: wp.array(dtype=V),
     ):
-        """t = b - A x without the upper blocks inside the runs."""
-        run = first + wp.tid()
-        high = run_begin(rows, run + 1)
-        for i in range(run_begin(rows, run), high):
-            s = b[i] - rows.middle[i] * x[i] - right_sum_down(rows, i, 0, after(rows, i, high), x)
-            t[i] = s - left_sum(rows, i, 0, rows.diagonal[i] - rows.row_start[i], x)
+        """t = b - A x without the blocks of L^T."""
+        share = first + wp.tid()
+        waits = rows.alternate * (1 - (share / rows.shares) % 2)
+        for i in range(share_begin(rows, share), share_end(rows, share)):
+            s = b[i] - rows.middle[i] * x[i] - part_sum(rows.lower, i, x)
+            if waits == 0:
+                s -= part_sum(rows.outer, i, x)
+            t[i] = s
 
     @wp.kernel(module="unique")
     def backward(
         first: wp.int32,
         rows: Rows,
+        turn: wp.int32,
         t: wp.array(dtype=V),
         x: wp.array(dtype=V),
         y: wp.array(dtype=V),
     ):
-        """y = x + M^-T (b - A x) for the t of `lower_residual`.
+        """y = x + M^-T (b - A x) for the t of `lower_residual`; the turns of `forward` reversed.
 
         Two kernels with one long loop each: one kernel with both took ten times as long for eight
         right-hand sides.
         """
-        run = first + wp.tid()
-        low = run_begin(rows, run)
+        run = (1 + rows.alternate) * (first + wp.tid()) + rows.alternate - turn
         high = run_begin(rows, run + 1)
-        for k in range(high - low):
+        for k in range(high - run_begin(rows, run)):
             i = high - 1 - k
-            skip = after(rows, i, high)
-            count = rows.row_start[i + 1] - rows.diagonal[i] - 1 - skip
-            y[i] = x[i] + rows.inverse[i] * (t[i] - right_sum_down(rows, i, skip, count, y))
+            s = t[i] - part_sum_down(rows.upper, i, y)
+            if turn == 1:
+                s -= part_sum_down(rows.outer, i, y)
+            y[i] = x[i] + rows.inverse[i] * s
+
+    @wp.func
+    def row(rows: Rows, i: int, x: wp.array(dtype=V)) -> V:
+        """Row i of A x."""
+        s = rows.middle[i] * x[i] + part_sum(rows.lower, i, x)
+        return s + part_sum(rows.upper, i, x) + part_sum(rows.outer, i, x)
 
     @wp.kernel(module="unique")
     def defect(
@@ -143,18 +147,10 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         total: wp.array(dtype=V),
     ):
         """r = b - A x, total = x."""
-        run = first + wp.tid()
-        for i in range(run_begin(rows, run), run_begin(rows, run + 1)):
-            s = b[i] - rows.middle[i] * x[i]
-            s -= left_sum(rows, i, 0, rows.diagonal[i] - rows.row_start[i], x)
-            r[i] = s - right_sum(rows, i, x)
+        share = first + wp.tid()
+        for i in range(share_begin(rows, share), share_end(rows, share)):
+            r[i] = b[i] - row(rows, i, x)
             total[i] = x[i]
-
-    @wp.func
-    def row(rows: Rows, i: int, x: wp.array(dtype=V)) -> V:
-        """Row i of A x."""
-        s = rows.middle[i] * x[i] + right_sum(rows, i, x)
-        return s + left_sum(rows, i, 0, rows.diagonal[i] - rows.row_start[i], x)
 
     @wp.kernel(module="unique")
     def stiff_forward(
