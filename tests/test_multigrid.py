@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import warp as wp
 
 import pliant as pl
+from pliant.app.benchmarks import bench_scene
 from pliant.core.launch import set_threads, thread_count, to_device, zeros
 from pliant.core.solution import Outcome
 from pliant.dynamics.system import System as FullSystem
@@ -125,6 +128,25 @@ def test_iterations_of_large_bodies(resolution):
     for held in (True, False):
         assert System(body, held=held).solve().iterations <= 12
     test_hard_materials(resolution)
+
+
+LARGE = [pytest.param(n, marks=pytest.mark.slow) for n in (25, 30, 33, 35, 38, 40)]
+
+
+@pytest.mark.parametrize("resolution", [5, 7, 8, 11, 14, 21, *LARGE])
+@pytest.mark.parametrize("wall", [True, False])
+def test_iterations_of_the_benchmark_wherever_its_wall_cuts_the_cells(resolution, wall):
+    """25 and 35 cut the cells at the weak wall in half, the others elsewhere or not at all."""
+    scene = bench_scene("cuboid", resolution=resolution, ground=False)
+    system = FullSystem(scene if wall else replace(scene, fixed=()))
+    state = system.initial_state()
+    system.prepare(state, right_hand_side=True)
+    system.preconditioner.update(system.matrix)
+    rough = np.random.default_rng(1).standard_normal((system.node_count, 3))
+    for b in (system.right_hand_side(state), to_device(rough, wp.vec3d)):
+        solution = system.solver.solve(b, wp.zeros_like(b), Tolerance(relative=1e-6))
+        assert solution.outcome is Outcome.CONVERGED
+        assert solution.iterations <= 12
 
 
 @pytest.mark.parametrize("name", ["cuboid", "torus"])

@@ -34,6 +34,11 @@ from pliant.fem.wall_operator import WallOperator
 from pliant.linalg.blocks import add_scaled_rows, combine, dot, keep_free
 from pliant.linalg.multigrid import Multigrid
 
+PENALTY_SWEEPS = 8
+"""Sweeps over the nodes at a law's walls around a coarse correction. On the torus, 390 of 9,236
+nodes at its walls, an iteration gains 1.5-fold without, 2.4, 3.2, 4.4, 4.6-fold with 2, 4, 8, 16,
+and 6-fold without walls."""
+
 MOST_HALVINGS = 5
 """A step that Newton cannot take is cut in two, at most this often (1/32 of the time step)."""
 
@@ -89,7 +94,7 @@ class LawSystem(System):
             self.boundary = replace(self.boundary, walls=held)
             self.walls = WallOperator(held)
             if isinstance(self.preconditioner, Multigrid):
-                self.preconditioner.expect_stiff(held.body.cells[held.cell])
+                self.preconditioner.expect_stiff(held.body.cells[held.cell], PENALTY_SWEEPS)
         self.version += 1
         self.law = scene_law(replace(self.scene, material=material))
         self.hyper.set_law(self.law)

@@ -35,6 +35,10 @@ T = TypeVar("T")
 
 STARTING_MASS_FLOOR = 0.1
 
+WALL_SWEEPS = 1
+"""Sweeps over the nodes at weak walls around a coarse correction. The cuboid of resolution 35, cut
+at its wall, needs 18 iterations from zero without, 11 with one, 10 with four."""
+
 
 @dataclass
 class State:
@@ -79,6 +83,8 @@ class System:
         if scene.obstacles:
             self.contact = Contact(body, scene.obstacles, scene.contact)
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
+        if self.boundary.walls is not None and isinstance(self.preconditioner, Multigrid):
+            self.preconditioner.expect_stiff(body.cells[self.boundary.walls.cell], WALL_SWEEPS)
         self.set_material(scene.material)
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
         # small bodies gain nothing, and without a past a resumed run ends with the same bits

@@ -32,6 +32,24 @@ CUBE = wp.constant(343)
 """Blocks of a cube: three either way, a coarse node's support of one and a row's reach of two."""
 
 
+@wp.struct
+class Weights:
+    """An interpolation on the device: row i has the weights from start[i] to start[i + 1]."""
+
+    start: wp.array(dtype=wp.int32)
+    columns: wp.array(dtype=wp.int32)
+    weights: wp.array(dtype=wp.float32)
+
+
+def make_weights(rows: Interpolation) -> Any:
+    """An interpolation taken to the device."""
+    out: Any = Weights()
+    out.start = to_device(rows.row_start, wp.int32)
+    out.columns = to_device(rows.columns, wp.int32)
+    out.weights = to_device(rows.weights, wp.float32)
+    return out
+
+
 @wp.func
 def _halves(x: int) -> wp.float32:
     """Interpolation weight of offset -1, 0 or 1."""
@@ -87,9 +105,7 @@ def _lattice_product(
     runs: wp.int32,
     fine: Rows,
     fine_key: wp.array(dtype=wp.int32),
-    restrict_start: wp.array(dtype=wp.int32),
-    restrict_columns: wp.array(dtype=wp.int32),
-    restrict_weights: wp.array(dtype=wp.float32),
+    restrict: Weights,
     coarse_lattice: wp.array(dtype=wp.vec3i),
     radius: wp.array(dtype=wp.int32),
     coarse: Rows,
@@ -109,9 +125,9 @@ def _lattice_product(
                     cube[centre + x + SIDE * (y + SIDE * z)] = wp.mat33f()
         at = coarse_lattice[c]
         origin = 2 * (at[0] + SIDE * (at[1] + SIDE * at[2])) - centre
-        for s in range(restrict_start[c], restrict_start[c + 1]):
-            i = restrict_columns[s]
-            w = restrict_weights[s]
+        for s in range(restrict.start[c], restrict.start[c + 1]):
+            i = restrict.columns[s]
+            w = restrict.weights[s]
             t = fine_key[i] - origin
             cube[t] = cube[t] + w * fine.middle[i]
             _add_part(fine.lower, i, w, fine_key, origin, cube)
@@ -124,20 +140,23 @@ def _lattice_product(
 
 
 @wp.func
+def _key(place: wp.vec3i) -> int:
+    return place[0] + SIDE * (place[1] + SIDE * place[2])
+
+
+@wp.func
 def _embed_block(
     block: wp.mat33f,
     j: int,
-    start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    weights: wp.array(dtype=wp.float32),
+    prolong: Weights,
     lattice: wp.array(dtype=wp.vec3i),
     origin: int,
     cube: wp.array(dtype=wp.mat33f),
 ):
     """Add a fine row's block in column j to the cube of coarse blocks."""
-    for p in range(start[j], start[j + 1]):
-        t = wp.dot(lattice[columns[p]], wp.vec3i(1, SIDE, SIDE * SIDE)) - origin
-        cube[t] = cube[t] + weights[p] * block
+    for p in range(prolong.start[j], prolong.start[j + 1]):
+        t = _key(lattice[prolong.columns[p]]) - origin
+        cube[t] = cube[t] + prolong.weights[p] * block
 
 
 @wp.func
@@ -145,26 +164,25 @@ def _embed_part(
     part: Part,
     i: int,
     w: wp.float32,
-    start: wp.array(dtype=wp.int32),
-    columns: wp.array(dtype=wp.int32),
-    weights: wp.array(dtype=wp.float32),
+    prolong: Weights,
     lattice: wp.array(dtype=wp.vec3i),
     origin: int,
     cube: wp.array(dtype=wp.mat33f),
 ):
     for e in range(part.start[i], part.start[i + 1]):
-        block = w * part.values[e]
-        _embed_block(block, part.columns[e], start, columns, weights, lattice, origin, cube)
+        _embed_block(w * part.values[e], part.columns[e], prolong, lattice, origin, cube)
 
 
 @wp.func
 def _take_part(
-    part: Part, c: int, lattice: wp.array(dtype=wp.vec3i), origin: int,
+    part: Part,
+    c: int,
+    lattice: wp.array(dtype=wp.vec3i),
+    origin: int,
     cube: wp.array(dtype=wp.mat33f),
-):  # fmt: skip
+):
     for e in range(part.start[c], part.start[c + 1]):
-        t = wp.dot(lattice[part.columns[e]], wp.vec3i(1, SIDE, SIDE * SIDE)) - origin
-        part.values[e] = cube[t]
+        part.values[e] = cube[_key(lattice[part.columns[e]]) - origin]
 
 
 @wp.kernel
@@ -172,12 +190,8 @@ def _embedded_product(
     first: wp.int32,
     runs: wp.int32,
     fine: Rows,
-    prolong_start: wp.array(dtype=wp.int32),
-    prolong_columns: wp.array(dtype=wp.int32),
-    prolong_weights: wp.array(dtype=wp.float32),
-    restrict_start: wp.array(dtype=wp.int32),
-    restrict_columns: wp.array(dtype=wp.int32),
-    restrict_weights: wp.array(dtype=wp.float32),
+    prolong: Weights,
+    restrict: Weights,
     coarse_lattice: wp.array(dtype=wp.vec3i),
     coarse: Rows,
     cube: wp.array(dtype=wp.mat33f),
@@ -186,40 +200,21 @@ def _embedded_product(
     run = first + wp.tid()
     base = run * CUBE
     centre = base + CUBE / 2
-    strides = wp.vec3i(1, SIDE, SIDE * SIDE)
     for c in range(run * coarse.count / runs, (run + 1) * coarse.count / runs):
         for t in range(base, base + CUBE):
             cube[t] = wp.mat33f()
-        origin = wp.dot(coarse_lattice[c], strides) - centre
-        for s in range(restrict_start[c], restrict_start[c + 1]):
-            i = restrict_columns[s]
-            w = restrict_weights[s]
-            _embed_block(w * fine.middle[i], i, prolong_start, prolong_columns, prolong_weights,
-                         coarse_lattice, origin, cube)  # fmt: skip
-            _embed_part(fine.lower, i, w, prolong_start, prolong_columns, prolong_weights,
-                        coarse_lattice, origin, cube)  # fmt: skip
-            _embed_part(fine.upper, i, w, prolong_start, prolong_columns, prolong_weights,
-                        coarse_lattice, origin, cube)  # fmt: skip
-            _embed_part(fine.outer, i, w, prolong_start, prolong_columns, prolong_weights,
-                        coarse_lattice, origin, cube)  # fmt: skip
+        origin = _key(coarse_lattice[c]) - centre
+        for s in range(restrict.start[c], restrict.start[c + 1]):
+            i = restrict.columns[s]
+            w = restrict.weights[s]
+            _embed_block(w * fine.middle[i], i, prolong, coarse_lattice, origin, cube)
+            _embed_part(fine.lower, i, w, prolong, coarse_lattice, origin, cube)
+            _embed_part(fine.upper, i, w, prolong, coarse_lattice, origin, cube)
+            _embed_part(fine.outer, i, w, prolong, coarse_lattice, origin, cube)
         coarse.middle[c] = cube[centre]
         _take_part(coarse.lower, c, coarse_lattice, origin, cube)
         _take_part(coarse.upper, c, coarse_lattice, origin, cube)
         _take_part(coarse.outer, c, coarse_lattice, origin, cube)
-
-
-class DeviceInterpolation:
-    """An interpolation on the device."""
-
-    def __init__(self, rows: Interpolation):
-        self.row_start = to_device(rows.row_start, wp.int32)
-        self.columns = to_device(rows.columns, wp.int32)
-        self.weights = to_device(rows.weights, wp.float32)
-
-    @property
-    def arrays(self) -> list[wp.array]:
-        """Row starts, columns, weights."""
-        return [self.row_start, self.columns, self.weights]
 
 
 class GalerkinProduct:
@@ -228,25 +223,27 @@ class GalerkinProduct:
     def __init__(
         self,
         level: Level,
-        prolong: DeviceInterpolation,
-        restrict: DeviceInterpolation,
+        prolong: Any,
+        restrict: Any,
         fine: Any,
         fine_lattice: np.ndarray | None,
         coarse: Any,
     ):
-        """fine, coarse: Rows; fine_lattice: (nodes, 3) positions, None if they are anywhere."""
+        """prolong, restrict: Weights; fine, coarse: Rows; fine_lattice: (nodes, 3) positions, None
+        if they are anywhere.
+        """
         runs = min(RUNS_CPU if device() == "cpu" else RUNS_CUDA, level.node_count)
         lattice = to_device(level.lattice, wp.vec3i)
         cube = zeros(runs * 343, wp.mat33f)
         kernel: Any
         if fine_lattice is None:
             kernel = _embedded_product
-            place, limits = prolong.arrays, []
+            place, limits = [prolong], []
         else:
             kernel = _lattice_product
             place = [to_device(fine_lattice @ np.array([1, 7, 49]), wp.int32)]
             limits = [to_device(level.radius, wp.int32)]
-        arguments = [runs, fine, *place, *restrict.arrays, lattice, *limits, coarse, cube]
+        arguments = [runs, fine, *place, restrict, lattice, *limits, coarse, cube]
         self._keep = arguments  # recorded launches hold addresses, not references
         grain = 1 if level.node_count > 50 else runs
         self._product = Recorded(kernel, runs, arguments, grain=grain)

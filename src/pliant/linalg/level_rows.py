@@ -34,8 +34,10 @@ MARGIN = wp.constant(wp.float64(0.9))
 """Share of the diagonal's own dominance that may be used up by blocks between runs; below 1."""
 
 
-def choose_runs(nodes: int, reach: int, device: str) -> tuple[int, bool]:
-    """Into how many runs a level is cut, and whether every second one can wait for the others.
+def choose_runs(
+    nodes: int, reach: int, device: str, *, smallest: int = SMALLEST_RUN
+) -> tuple[int, bool]:
+    """Into how many runs nodes are cut, and whether every second one can wait for the others.
 
     reach: the largest difference of two coupled nodes' numbers. Runs at least that long touch their
     neighbours only, so all even ones can be swept at the same time, and then all odd ones: still
@@ -44,10 +46,10 @@ def choose_runs(nodes: int, reach: int, device: str) -> tuple[int, bool]:
     """
     if device != "cpu":
         return max(1, nodes // RUN_LENGTH_CUDA), False
-    runs = min(nodes // max(reach, SMALLEST_RUN), MOST_RUNS)
+    runs = min(nodes // max(reach, smallest), MOST_RUNS)
     if runs >= 4:
         return runs // 4 * 4, True
-    return (2 if nodes >= 2 * SMALLEST_RUN else 1), False
+    return (2 if nodes >= 2 * smallest else 1), False
 
 
 @wp.func

@@ -14,9 +14,9 @@ from pliant.core.launch import Recorded, Series, device, to_device, zeros
 from pliant.core.solution import Solution
 from pliant.fem.body import Body
 from pliant.linalg.blocks import BlockMatrix
-from pliant.linalg.galerkin import DeviceInterpolation, GalerkinProduct
+from pliant.linalg.galerkin import GalerkinProduct, make_weights
 from pliant.linalg.hierarchy import coarse_levels, from_zero
-from pliant.linalg.level_rows import make_rows, prepare_diagonal, round_matrix
+from pliant.linalg.level_rows import choose_runs, make_rows, prepare_diagonal, round_matrix
 from pliant.linalg.smoother import cycle_kernels, to_double, to_single
 
 REFRESH_COST = 3.0
@@ -29,6 +29,9 @@ microseconds, handing it over one or two."""
 SHORT_GRAIN = 1_000
 """Nodes per thread from which interpolation is split (20 ns a node)."""
 
+STIFF_GRAIN = 100
+"""Nodes per thread from which sweeps over stiff nodes alone are split."""
+
 TWICE_FROM = 2
 """First level that is solved by two cycles."""
 
@@ -38,12 +41,6 @@ CONTRAST = 100.0
 REGULARISATION = 1e-6
 """Share of its diagonal added to the coarsest matrix, which is singular for a body that floats
 freely in statics; single precision has rounded it by more than a tenth of this."""
-
-
-STIFF_SWEEPS = 8
-"""Sweeps over the stiff nodes before and after a coarse correction. On the torus, 390 of 9,236
-nodes at its walls, an iteration gains 1.5-fold without, 2.4, 3.2, 4.4, 4.6-fold with 2, 4, 8, 16,
-and 6-fold without walls; eight take a tenth of the cycle's time."""
 
 
 class Grid:
@@ -85,13 +82,44 @@ class Grid:
         """The blocks beside the diagonal."""
         return self.rows.lower, self.rows.upper, self.rows.outer
 
-    def near(self, nodes: np.ndarray) -> np.ndarray:
-        """The nodes and all that share a block with them."""
-        found = [nodes]
+    def coupled(self, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of one of the nodes and another node that it shares a block with."""
+        found: tuple[list, list] = [], []
         for part in self.parts:
             start, columns = part.start.numpy(), part.columns.numpy()
-            found += [columns[start[i] : start[i + 1]] for i in nodes]
-        return np.unique(np.concatenate(found))
+            found[0].append(np.repeat(nodes, start[nodes + 1] - start[nodes]))
+            found[1].extend(columns[start[i] : start[i + 1]] for i in nodes)
+        return np.concatenate(found[0]), np.concatenate(found[1])
+
+
+class Stiff:
+    """Nodes of a level that are swept by themselves, in runs as the level is."""
+
+    def __init__(self, grid: Grid, nodes: np.ndarray):
+        self._grid = grid
+        one, other = grid.coupled(nodes)
+        self.nodes = to_device(nodes, wp.int32)
+        self.near = to_device(np.union1d(nodes, other), wp.int32)
+        among = np.isin(other, nodes)
+        one, other = (np.searchsorted(nodes, ends[among]) for ends in (one, other))
+        reach = int(np.abs(one - other).max(initial=0))
+        runs, alternate = choose_runs(len(nodes), reach, device(), smallest=STIFF_GRAIN // 2)
+        self._runs, self._turns = (runs, 2) if alternate else (1, 1)
+
+    def sweeps(
+        self, kernels: Any, count: int, b: wp.array, x: wp.array, *, down: bool = False
+    ) -> list[Recorded]:
+        """The launches of `count` sweeps for A x = b; down: in the opposite order."""
+        turns = range(self._turns)
+        return [
+            Recorded(
+                kernels.stiff_sweep, self._runs // self._turns,
+                [self._grid.rows, self.nodes, self._runs, self._turns, turn, int(down), b, x],
+                grain=1,
+            )
+            for _ in range(count)
+            for turn in (reversed(turns) if down else turns)
+        ]  # fmt: skip
 
 
 class Multigrid:
@@ -103,14 +131,15 @@ class Multigrid:
         self._lattice = None if body.lattice is None else from_zero(body.lattice)
         self._sizes = [(len(body.nodes), len(body.pattern.columns))]
         self._sizes += [(level.node_count, len(level.columns)) for level in self._levels]
-        self.prolong = [DeviceInterpolation(level.prolong) for level in self._levels]
-        self.restrict = [DeviceInterpolation(level.restrict) for level in self._levels]
+        self.prolong = [make_weights(level.prolong) for level in self._levels]
+        self.restrict = [make_weights(level.restrict) for level in self._levels]
         self._matrix: BlockMatrix | None = None
         self._stale = True
         self._standard: float | None = None
         self._lost = 0.0
         self.sweeps = 1
         self.stiff: np.ndarray | None = None
+        self.stiff_sweeps = 0
         self.refreshes = 0
 
     def expect_contrast(self, ratio: float) -> None:
@@ -124,15 +153,16 @@ class Multigrid:
         if sweeps != self.sweeps:
             self.sweeps, self._matrix = sweeps, None
 
-    def expect_stiff(self, nodes: np.ndarray) -> None:
-        """Nodes that a penalty far stiffer than the body ties to each other, as at a law's walls.
+    def expect_stiff(self, nodes: np.ndarray, sweeps: int) -> None:
+        """Nodes that a penalty far stiffer than the body ties to each other, as at a weak wall.
 
         A coarse grid cannot see what they may still do together; they are swept by themselves
-        around every coarse correction of the finest level. On CUDA, where that would be the work
-        of a single thread, they are not.
+        around every coarse correction of the finest level. On CUDA, where a run of nodes is the
+        work of a single thread, they are not.
         """
         if device() == "cpu" and len(nodes):
             self.stiff, self._matrix = np.unique(nodes).astype(np.int32), None
+            self.stiff_sweeps = sweeps
 
     def _bind(self, matrix: BlockMatrix) -> None:
         """Make the levels."""
@@ -277,25 +307,26 @@ class Cycle:
             extend(g.sweep(K.forward, r, d))
             add(g.pass_over(K.residual, d, r))
             add(Recorded(K.add, g.node_count, [d, x]))
-        stiff = m.stiff if k == 0 else None
+        stiff = Stiff(g, m.stiff) if k == 0 and m.stiff is not None else None
         if stiff is not None:
-            own, near = (to_device(nodes, wp.int32) for nodes in (stiff, g.near(stiff)))
             change = zeros(g.node_count, x.dtype)
-            add(Recorded(K.stiff_forward, 1, [g.rows, own, STIFF_SWEEPS, r, change]))
-            add(Recorded(K.stiff_defect, len(near), [g.rows, near, change, x, r], grain=100))
+            add(Recorded(K.stiff_clear, len(stiff.nodes), [stiff.nodes, change]))
+            extend(stiff.sweeps(K, m.stiff_sweeps, r, change))
+            arguments = [g.rows, stiff.near, change, x, r]
+            add(Recorded(K.stiff_defect, len(stiff.near), arguments, grain=STIFF_GRAIN))
         coarse_b, count = self._b[k + 1], m.grids[k + 1].node_count
         grain = SHORT_GRAIN // 8
-        add(Recorded(K.restrict, count, [*m.restrict[k].arrays, r, coarse_b], grain=grain))
+        add(Recorded(K.restrict, count, [m.restrict[k], r, coarse_b], grain=grain))
         coarse = self._append(k + 1, coarse_b)
         if TWICE_FROM <= k + 1 < len(m.grids) - 1:
             c, total, defect = m.grids[k + 1], self._sum[k + 1], self._defect[k + 1]
             add(c.pass_over(K.defect, coarse_b, coarse, defect, total))
             add(Recorded(K.add, count, [self._append(k + 1, defect), total]))
             coarse = total
-        arguments = [*m.prolong[k].arrays, g.free, coarse, x]
+        arguments = [m.prolong[k], g.free, coarse, x]
         add(Recorded(K.prolong, g.node_count, arguments, grain=SHORT_GRAIN))
         if stiff is not None:
-            add(Recorded(K.stiff_backward, 1, [g.rows, own, STIFF_SWEEPS, b, x]))
+            extend(stiff.sweeps(K, m.stiff_sweeps, b, x, down=True))
         for _ in range(m.sweeps):
             add(g.pass_over(K.lower_residual, b, x, d))
             extend(g.sweep(K.backward, d, x, r))

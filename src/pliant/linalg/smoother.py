@@ -29,6 +29,7 @@ from typing import Any
 import warp as wp
 
 from pliant.core.block_products import row_sum_single, row_sum_wide
+from pliant.linalg.galerkin import Weights
 from pliant.linalg.level_rows import Part, Rows, run_begin
 
 
@@ -153,21 +154,31 @@ def cycle_kernels(width: int) -> SimpleNamespace:
             total[i] = x[i]
 
     @wp.kernel(module="unique")
-    def stiff_forward(
+    def stiff_clear(first: wp.int32, stiff: wp.array(dtype=wp.int32), d: wp.array(dtype=V)):
+        """d = 0 on the stiff nodes."""
+        d[stiff[first + wp.tid()]] = V()
+
+    @wp.kernel(module="unique")
+    def stiff_sweep(
         first: wp.int32,
         rows: Rows,
         stiff: wp.array(dtype=wp.int32),
-        sweeps: wp.int32,
-        r: wp.array(dtype=V),
-        d: wp.array(dtype=V),
+        runs: wp.int32,
+        turns: wp.int32,
+        turn: wp.int32,
+        down: wp.int32,
+        b: wp.array(dtype=V),
+        x: wp.array(dtype=V),
     ):
-        """d = `sweeps` sweeps for A d = r on the stiff nodes alone; one item, d zero elsewhere."""
-        for k in range(stiff.shape[0]):
-            d[stiff[k]] = V()
-        for _sweep in range(sweeps):
-            for k in range(stiff.shape[0]):
-                i = stiff[k]
-                d[i] = d[i] + rows.inverse[i] * (r[i] - row(rows, i, d))
+        """Gauss-Seidel for A x = b on the stiff nodes alone, in place; down: from the last one."""
+        run = turns * (first + wp.tid()) + turn
+        begin = run * stiff.shape[0] / runs
+        end = (run + 1) * stiff.shape[0] / runs
+        for k in range(end - begin):
+            i = stiff[begin + k]
+            if down == 1:
+                i = stiff[end - 1 - k]
+            x[i] = x[i] + rows.inverse[i] * (b[i] - row(rows, i, x))
 
     @wp.kernel(module="unique")
     def stiff_defect(
@@ -184,22 +195,6 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         r[i] = r[i] - row(rows, i, d)
 
     @wp.kernel(module="unique")
-    def stiff_backward(
-        first: wp.int32,
-        rows: Rows,
-        stiff: wp.array(dtype=wp.int32),
-        sweeps: wp.int32,
-        b: wp.array(dtype=V),
-        x: wp.array(dtype=V),
-    ):
-        """Sweeps for A x = b in the opposite order, in place."""
-        count = stiff.shape[0]
-        for _sweep in range(sweeps):
-            for k in range(count):
-                i = stiff[count - 1 - k]
-                x[i] = x[i] + rows.inverse[i] * (b[i] - row(rows, i, x))
-
-    @wp.kernel(module="unique")
     def add(first: wp.int32, x: wp.array(dtype=V), total: wp.array(dtype=V)):
         """total += x."""
         i = first + wp.tid()
@@ -208,25 +203,21 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     @wp.kernel(module="unique")
     def restrict(
         first: wp.int32,
-        row_start: wp.array(dtype=wp.int32),
-        columns: wp.array(dtype=wp.int32),
-        weights: wp.array(dtype=wp.float32),
+        rows: Weights,
         r: wp.array(dtype=V),
         b: wp.array(dtype=V),
     ):
         """b = P^T r; held components of coarse nodes receive only zeros."""
         i = first + wp.tid()
         s = V()
-        for e in range(row_start[i], row_start[i + 1]):
-            s += weights[e] * r[columns[e]]
+        for e in range(rows.start[i], rows.start[i + 1]):
+            s += rows.weights[e] * r[rows.columns[e]]
         b[i] = s
 
     @wp.kernel(module="unique")
     def prolong(
         first: wp.int32,
-        row_start: wp.array(dtype=wp.int32),
-        columns: wp.array(dtype=wp.int32),
-        weights: wp.array(dtype=wp.float32),
+        rows: Weights,
         free: wp.array(dtype=wp.vec3d),
         e_coarse: wp.array(dtype=V),
         x: wp.array(dtype=V),
@@ -234,8 +225,8 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         """x += P e on the free components."""
         i = first + wp.tid()
         s = V()
-        for e in range(row_start[i], row_start[i + 1]):
-            s += weights[e] * e_coarse[columns[e]]
+        for e in range(rows.start[i], rows.start[i + 1]):
+            s += rows.weights[e] * e_coarse[rows.columns[e]]
         x[i] = x[i] + wp.diag(wp.vec3f(free[i])) * s
 
     @wp.kernel(module="unique")
@@ -255,7 +246,7 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     return SimpleNamespace(
         forward=forward, residual=residual, lower_residual=lower_residual, backward=backward,
         restrict=restrict, prolong=prolong, dense=dense, defect=defect, add=add,
-        stiff_forward=stiff_forward, stiff_defect=stiff_defect, stiff_backward=stiff_backward,
+        stiff_clear=stiff_clear, stiff_sweep=stiff_sweep, stiff_defect=stiff_defect,
     )  # fmt: skip
 
 
