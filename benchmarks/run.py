@@ -11,6 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -47,6 +48,9 @@ SEED_MS = {"torus": 211.0, "bunny": 39.0, "dragon": 450.0}
 
 ROUNDS = 3
 """Runs of a case and of a peer, one round after the other: the quickest counts, noise only adds."""
+
+TURN = 5
+"""Steps that two simulations take in turn when they are compared."""
 
 ALLOWED, ALLOWED_APART = 0.8, 0.5
 """Share of the committed ratio to which one may fall before `--check` fails: of steps that took
@@ -126,7 +130,9 @@ def step_ratios() -> dict[str, float]:
     one, all_threads = 1, thread_count()
     found = {
         "one thread / two threads, cuboid 20": turns((cuboid, one), (cuboid, all_threads)),
-        "one thread / two threads, cuboid 40": turns((large, one), (large, all_threads), steps=12),
+        "one thread / two threads, cuboid 40": turns(
+            (large, one), (large, all_threads), steps=10, rounds=3
+        ),
         "corotated / neo-Hookean step, torus": turns((torus, all_threads), (law, all_threads)),
         "corotated / neo-Hookean step, torus, one thread": turns((torus, one), (law, one)),
     }
@@ -134,23 +140,37 @@ def step_ratios() -> dict[str, float]:
     return found
 
 
-def turns(*pair: tuple[Scene, int], steps: int = 30) -> float:
-    """Median time of a step of the first scene over that of the second, each with its threads."""
-    times: list[list[float]] = [[], []]
-    ready = []
+def turns(*pair: tuple[Scene, int], steps: int = 20, rounds: int = 6) -> float:
+    """Time of the first scene's steps over that of the second's, each with its threads.
+
+    They take turns of TURN steps, so that caches and threads are as warm as in a simulation, and
+    both start anew `rounds` times: of each step the quickest counts, noise only adds.
+    """
+    times = np.full((2, rounds, steps), np.inf)
+    systems = []
     for scene, threads in pair:
         set_threads(threads)
-        system = make_system(scene)
-        ready.append((system, system.initial_state(), threads))
+        systems.append(make_system(scene))
+        _run(systems[-1], systems[-1].initial_state(), 2)  # compile and allocate
+    for round_ in range(rounds):
+        states = [system.initial_state() for system in systems]
+        for begin in range(0, steps, TURN):
+            for k, (system, (_, threads)) in enumerate(zip(systems, pair, strict=True)):
+                set_threads(threads)
+                some = times[k, round_, begin : begin + TURN]
+                states[k], some[:] = _run(system, states[k], len(some))
+    first, second = times.min(axis=1).sum(axis=1)
+    return float(first / second)
+
+
+def _run(system: Any, state: Any, steps: int) -> tuple[Any, list[float]]:
+    """The state after some steps, and the seconds that each took."""
+    taken = []
     for _ in range(steps):
-        for k, (system, state, threads) in enumerate(ready):
-            set_threads(threads)
-            t = perf_counter()
-            state, _ = system.step(state)
-            times[k].append(perf_counter() - t)
-            ready[k] = (system, state, threads)
-    first, second = (float(np.median(t[3:])) for t in times)  # the first ones compile and allocate
-    return first / second
+        t = perf_counter()
+        state, _ = system.step(state)
+        taken.append(perf_counter() - t)
+    return state, taken
 
 
 def batch_ratio(columns: int = 8) -> float:

@@ -1,9 +1,9 @@
 """Resident memory of a grid body ready to step with f64, everything the process holds included.
 
 At most 3 kB a node with block Jacobi, which keeps half of the symmetric matrix (measured: 2.4);
-with multigrid the whole matrix and the hierarchy in single precision take 5.3 (5.5 at this size, large
-pages round up). Freed memory goes to
-the system at once here: what the allocator would keep for reuse (some 60 MB) is not the body's.
+with multigrid the whole matrix and the hierarchy in single precision take 5.3 (5.5 at this size,
+where large pages round up). Freed memory goes to the system at once here: what the allocator would
+keep for reuse (some 60 MB) is not the body's.
 """
 
 import os

@@ -33,8 +33,9 @@ its pieces and the pieces taken, 16 each), DONE 8, the launch 16 to 20 (see `Cal
 LINE = 8
 """Words of a cache line; each helper has one after the board, whose first word says it is awake."""
 
-IDLE_SPINS = 20_000
-"""How often a helper looks for work before it sleeps: half a millisecond to one."""
+IDLE_SPINS = 50_000
+"""How often a helper looks for work before it sleeps, for one to two milliseconds: longer than what
+a step does in Python between two launches."""
 
 ROW = 6
 """Words of a launch in a table (see `Call.words`)."""

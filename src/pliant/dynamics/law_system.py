@@ -31,7 +31,7 @@ from pliant.fem.laws.law import Law
 from pliant.fem.material import Material
 from pliant.fem.penalty_walls import PenaltyWalls, penalty_walls
 from pliant.fem.wall_operator import WallOperator
-from pliant.linalg.blocks import add_scaled_rows, combine, dot, keep_free
+from pliant.linalg.blocks import add_scaled_rows, combine, combine_three, dot, keep_free
 from pliant.linalg.multigrid import Multigrid
 
 PENALTY_SWEEPS = 8
@@ -357,10 +357,8 @@ class StepProblem:
             record = newton.solve(x, **options)
         if recent is not None:
             recent.remember(self.matrix, x, scheme.first_guess, state.fields())
-        u, v, a = (
-            s._combined(weights[1:], state, extra=(weights[0], x))
-            for weights in (scheme.next_u, scheme.next_v, scheme.next_a)
-        )
+        weights = (scheme.next_u, scheme.next_v, scheme.next_a)
+        u, v, a = combine_three(weights, (x, *state.fields()))
         after = State(u, v, a, state.t + scheme.dt)
         s._impose(after)
         s.newton_records.append(record)

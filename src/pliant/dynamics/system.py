@@ -26,7 +26,7 @@ from pliant.fem.elasticity import Elasticity
 from pliant.fem.ghost_operator import GhostInertia
 from pliant.fem.material import Material
 from pliant.fem.wall_operator import WallOperator
-from pliant.linalg.blocks import BlockMatrix, add_scaled_rows, combine
+from pliant.linalg.blocks import BlockMatrix, add_scaled_rows, combine, combine_three
 from pliant.linalg.multigrid import Multigrid
 from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Preconditioner, Tolerance
 from pliant.linalg.recent import RecentErrors
@@ -313,10 +313,8 @@ class System:
                 f"The step at t = {state.t:g} s failed: {solution.outcome.value} "
                 f"(residual {solution.residual:.2e}, wanted {solution.target:.2e})."
             )
-        u, v, a = (
-            self._combined(weights[1:], state, extra=(weights[0], x))
-            for weights in (scheme.next_u, scheme.next_v, scheme.next_a)
-        )
+        weights = (scheme.next_u, scheme.next_v, scheme.next_a)
+        u, v, a = combine_three(weights, (x, *state.fields()))
         after = State(u, v, a, state.t + scheme.dt)
         self._impose(after)
         timings = {"assembly": t1 - t0, "setup": t2 - t1, "solve": t3 - t2}

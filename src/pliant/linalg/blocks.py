@@ -9,6 +9,7 @@ depend on the number of threads.
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ CHUNK_GRAIN = 2
 
 MIRROR_GRAIN = 500
 """Rows per thread from which mirroring is split (a tenth of a microsecond each)."""
+
+
+ThreeByFour: Any = wp.types.matrix((3, 4), wp.float64)
 
 
 @wp.kernel
@@ -105,6 +109,41 @@ def _combine(
     """out = c0 x + c1 y + c2 z + c3 w."""
     i = first + wp.tid()
     out[i] = c0 * x[i] + c1 * y[i] + c2 * z[i] + c3 * w[i]
+
+
+@wp.kernel
+def _combine_three(
+    first: wp.int32,
+    W: ThreeByFour,
+    x: wp.array(dtype=wp.vec3d),
+    y: wp.array(dtype=wp.vec3d),
+    z: wp.array(dtype=wp.vec3d),
+    w: wp.array(dtype=wp.vec3d),
+    u: wp.array(dtype=wp.vec3d),
+    v: wp.array(dtype=wp.vec3d),
+    a: wp.array(dtype=wp.vec3d),
+):
+    """(u, v, a) = W (x, y, z, w)."""
+    i = first + wp.tid()
+    u[i] = W[0, 0] * x[i] + W[0, 1] * y[i] + W[0, 2] * z[i] + W[0, 3] * w[i]
+    v[i] = W[1, 0] * x[i] + W[1, 1] * y[i] + W[1, 2] * z[i] + W[1, 3] * w[i]
+    a[i] = W[2, 0] * x[i] + W[2, 1] * y[i] + W[2, 2] * z[i] + W[2, 3] * w[i]
+
+
+@wp.kernel
+def _free_square(
+    first: wp.int32,
+    free: wp.array(dtype=wp.vec3d),
+    x: wp.array(dtype=wp.vec3d),
+    n: wp.int32,
+    partial: wp.array(dtype=wp.float64),
+):
+    chunk = first + wp.tid()
+    total = wp.float64(0.0)
+    for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
+        s = wp.cw_mul(free[i], x[i])
+        total += wp.dot(s, s)
+    partial[chunk] = total
 
 
 @wp.kernel
@@ -192,6 +231,14 @@ def combine(out: wp.array, *terms: tuple[float, wp.array]) -> None:
     launch(_combine, out.shape[0], [out, *flat])
 
 
+def combine_three(weights: Sequence[Sequence[float]], arrays: Sequence[wp.array]) -> list[wp.array]:
+    """Three new arrays, each the sum of four weights times four arrays."""
+    out = [wp.empty_like(arrays[0]) for _ in range(3)]
+    flat = [float(weight) for row in weights for weight in row]
+    launch(_combine_three, out[0].shape[0], [ThreeByFour(*flat), *arrays, *out])
+    return out
+
+
 def add_scaled_rows(out: wp.array, weight: wp.array, factor: float, x: wp.array) -> None:
     """out += factor * weight * x, weight a number per node (the lumped mass)."""
     launch(_scale_rows, out.shape[0], [weight, factor, x, out])
@@ -202,6 +249,14 @@ def dot(x: wp.array, y: wp.array) -> float:
     n = x.shape[0]
     partial = wp.empty(chunks(n), dtype=wp.float64, device=device())
     launch(_dot, chunks(n), [x, y, n, partial], grain=CHUNK_GRAIN)
+    return float(partial.numpy().sum())
+
+
+def free_square(x: wp.array, free: wp.array) -> float:
+    """x . x over the free components."""
+    n = x.shape[0]
+    partial = wp.empty(chunks(n), dtype=wp.float64, device=device())
+    launch(_free_square, chunks(n), [free, x, n, partial], grain=CHUNK_GRAIN)
     return float(partial.numpy().sum())
 
 

@@ -23,7 +23,7 @@ import warp as wp
 from pliant.core.launch import Recorded, launch, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.fem.block_rows import BlockRows, row_product
-from pliant.linalg.blocks import CHUNK, CHUNK_GRAIN, BlockMatrix, chunks, dot, keep_free
+from pliant.linalg.blocks import CHUNK, CHUNK_GRAIN, BlockMatrix, chunks, free_square
 
 SMALLEST_RELATIVE = 1e-14
 """Below this a residual in f64 is rounding; asking for less is clipped."""
@@ -182,7 +182,7 @@ class ConjugateGradients:
         tol = tolerance or Tolerance()
         A, r = self.matrix, self.residual
         advance = self._bind(x)
-        b_norm = float(np.sqrt(_free_square_norm(b, A)))
+        b_norm = float(np.sqrt(free_square(b, A.free)))
         target = max(max(tol.relative, SMALLEST_RELATIVE) * b_norm, tol.absolute)
         norm = float(np.sqrt(A.residual(b, x, r) if square is None else square))
         history = [norm]
@@ -235,9 +235,3 @@ class ConjugateGradients:
                     return ended(Outcome.NOT_FINITE)
             norm = float(np.sqrt(A.residual(b, x, r)))
             restarts += 1
-
-
-def _free_square_norm(b: wp.array, matrix: BlockMatrix) -> float:
-    masked = wp.clone(b)
-    keep_free(masked, matrix.free)
-    return dot(masked, masked)
