@@ -97,7 +97,7 @@ def make_rows(row_start: np.ndarray, columns: np.ndarray) -> Any:
     n = len(row_start) - 1
     own = np.repeat(np.arange(n, dtype=np.int32), np.diff(row_start))
     rows: Any = Rows()
-    reach = int(np.max(columns - own)) if n else 0
+    reach = int(np.abs(columns - own).max(initial=0))  # a zero block may lack its mirror image
     runs, alternate = choose_runs(n, reach, device())
     rows.count, rows.runs, rows.alternate = n, runs, int(alternate)
     rows.shares = SHARES if device() == "cpu" else 1

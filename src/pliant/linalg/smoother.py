@@ -203,21 +203,21 @@ def cycle_kernels(width: int) -> SimpleNamespace:
     @wp.kernel(module="unique")
     def restrict(
         first: wp.int32,
-        rows: Weights,
+        interpolation: Weights,
         r: wp.array(dtype=V),
         b: wp.array(dtype=V),
     ):
         """b = P^T r; held components of coarse nodes receive only zeros."""
         i = first + wp.tid()
         s = V()
-        for e in range(rows.start[i], rows.start[i + 1]):
-            s += rows.weights[e] * r[rows.columns[e]]
+        for e in range(interpolation.start[i], interpolation.start[i + 1]):
+            s += interpolation.weights[e] * r[interpolation.columns[e]]
         b[i] = s
 
     @wp.kernel(module="unique")
     def prolong(
         first: wp.int32,
-        rows: Weights,
+        interpolation: Weights,
         free: wp.array(dtype=wp.vec3d),
         e_coarse: wp.array(dtype=V),
         x: wp.array(dtype=V),
@@ -225,8 +225,8 @@ def cycle_kernels(width: int) -> SimpleNamespace:
         """x += P e on the free components."""
         i = first + wp.tid()
         s = V()
-        for e in range(rows.start[i], rows.start[i + 1]):
-            s += rows.weights[e] * e_coarse[rows.columns[e]]
+        for e in range(interpolation.start[i], interpolation.start[i + 1]):
+            s += interpolation.weights[e] * e_coarse[interpolation.columns[e]]
         x[i] = x[i] + wp.diag(wp.vec3f(free[i])) * s
 
     @wp.kernel(module="unique")
