@@ -130,6 +130,16 @@ def wait_for(condition):
     return value
 
 
+def done(editor, condition):
+    """As wait_for, and the order that made it true is carried out to its end.
+
+    An order changes one thing after the other: a scene is open before the panels show it.
+    """
+    value = wait_for(condition)
+    assert editor.desk.settle()
+    return value
+
+
 def pixels(picture: bytes):
     """(rows, columns, 3) whole numbers."""
     import io

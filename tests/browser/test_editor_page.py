@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import trimesh
 from gltf_motion import check_motion
-from pages import BLOCK, Page, difference, hues, still, wait_for
+from pages import BLOCK, Page, difference, done, hues, still, wait_for
 
 import pliant as pl
 from pliant.app.scene_files import build_scene
@@ -53,7 +53,7 @@ def test_mesh_panel_counts_before_it_builds(page, editor):
     wait_for(lambda: "Will have 160 cells" in page.text())
     assert len(editor.session.body.cells) == 20
     page.press("Build")
-    wait_for(lambda: len(editor.session.body.cells) == 160)
+    done(editor, lambda: len(editor.session.body.cells) == 160)
     wait_for(lambda: "Built: 160 cells" in page.text())
 
 
@@ -61,7 +61,7 @@ def test_boundary_fixes_a_region(page, editor):
     page.tab("Boundary")
     wait_for(lambda: "0 of" in page.text())
     page.press("Add box")
-    wait_for(lambda: editor.session.scene.fixed)
+    done(editor, lambda: editor.session.scene.fixed)
     wait_for(lambda: "25 of" not in page.text() and "surface points are held" in page.text())
     held = editor.session.scene.fixed[0].region
     assert held.contains(np.array([[0.0, 0.0, 0.0]])).all()
@@ -71,13 +71,13 @@ def test_boundary_fixes_a_region(page, editor):
 def test_preset_changes_the_material(page, editor):
     page.tab("Material")
     page.choose("Preset", "Silicone 00-30")
-    wait_for(lambda: editor.session.scene.material.youngs_modulus == 6.9e4)
+    done(editor, lambda: editor.session.scene.material.youngs_modulus == 6.9e4)
     wait_for(lambda: "Smooth-On" in page.text())
     page.fill("Young's modulus [Pa]", "300")
     page.fill("Density [kg/m³]", "1")
     page.fill("Mass damping [1/s]", "0.5")
     page.fill("Stiffness damping [s]", "0.02")
-    wait_for(lambda: editor.session.scene.material.stiffness_damping == 0.02)
+    done(editor, lambda: editor.session.scene.material.stiffness_damping == 0.02)
     assert editor.session.scene.material.youngs_modulus == 300.0
 
 
@@ -85,7 +85,7 @@ def test_gravity_plays_and_the_surface_moves(page, editor):
     page.tab("Load")
     before = page.picture()
     page.press("Earth")
-    wait_for(lambda: editor.session.scene.gravity[1] == -9.81)
+    done(editor, lambda: editor.session.scene.gravity[1] == -9.81)
     tips = [0.0]
     for k in range(1, 4):
         page.press("Step")
@@ -189,9 +189,9 @@ def test_pressure_and_traction_on_a_picked_region(page, editor):
     page.press("Reset")
     page.tab("Load")
     page.press("None")
-    wait_for(lambda: editor.session.scene.gravity[1] == 0.0)
+    done(editor, lambda: editor.session.scene.gravity[1] == 0.0)
     page.press("Pressure")
-    wait_for(lambda: len(editor.session.scene.loads) == 1)
+    done(editor, lambda: len(editor.session.scene.loads) == 1)
     page.press("Pick on the body")
     wait_for(lambda: editor.load.picking)
     place = np.array([0.7, 0.2, 0.1])  # on the upper side
@@ -200,11 +200,11 @@ def test_pressure_and_traction_on_a_picked_region(page, editor):
         page.page.mouse.click(*page.point(editor, place))
         return soon(lambda: not editor.load.picking, 3.0)
 
-    wait_for(picked)
-    center = wait_for(lambda: editor.session.scene.loads[0].region).center
+    done(editor, picked)
+    center = editor.session.scene.loads[0].region.center
     assert np.linalg.norm(center - place) < 0.1  # the surface point that is nearest to it
     page.fill("Pressure [Pa]", "4")
-    wait_for(lambda: editor.session.scene.loads[0].pressure == 4.0)
+    done(editor, lambda: editor.session.scene.loads[0].pressure == 4.0)
     wait_for(lambda: "surface points" in page.text())
     for k in (1, 2, 3):
         page.press("Step")
@@ -212,9 +212,9 @@ def test_pressure_and_traction_on_a_picked_region(page, editor):
     assert _height(editor) < 0.0  # pushed inward, so down
     page.press("Reset")
     page.press("Remove this load")
-    wait_for(lambda: not editor.session.scene.loads)
+    done(editor, lambda: not editor.session.scene.loads)
     page.press("Traction")
-    wait_for(lambda: editor.session.scene.loads)
+    done(editor, lambda: editor.session.scene.loads)
     force = np.array(editor.session.scene.loads[0].force)
     assert force[1] < 0.0
     for k in (1, 2, 3):
@@ -223,7 +223,7 @@ def test_pressure_and_traction_on_a_picked_region(page, editor):
     assert _height(editor) < 0.0
     page.press("Remove this load")
     page.press("Earth")
-    wait_for(lambda: not editor.session.scene.loads and editor.session.scene.gravity[1] < 0.0)
+    done(editor, lambda: not editor.session.scene.loads and editor.session.scene.gravity[1] < 0.0)
     page.press("Reset")
     wait_for(lambda: page.time() == 0.0)
 
@@ -268,10 +268,10 @@ def test_save_reopen_and_export(page, editor):
     check_motion(download.value.path().read_bytes(), editor.session)
     page.choose("Scene", "built in: drop")
     page.press("Open")
-    wait_for(lambda: editor.session.name == "drop")
+    done(editor, lambda: editor.session.name == "drop")
     page.choose("Scene", "mine.toml")
     page.press("Open")
-    wait_for(lambda: editor.session.name == "mine.toml")
+    done(editor, lambda: editor.session.name == "mine.toml")
     wait_for(lambda: "mine.toml is open." in page.text())  # its name stands in the text field
     assert len(editor.session.body.cells) == 160
     assert len(editor.session.scene.fixed) == 1
@@ -333,7 +333,7 @@ def test_upload_of_a_mesh(page, editor, tmp_path):
     trimesh.creation.icosphere(subdivisions=3, radius=0.5).export(file)
     page.tab("Shape")
     page.upload(file)
-    wait_for(lambda: "ball.ply" in str(editor.session.description["shape"]))
+    done(editor, lambda: "ball.ply" in str(editor.session.description["shape"]))
     assert (editor.session.folder / "ball.ply").is_file()
     wait_for(lambda: "ball.ply, " in page.text())
     assert editor.session.body.volume == pytest.approx(np.pi / 6.0, rel=0.02)
@@ -344,13 +344,13 @@ def test_mesh_panel_builds_tetrahedra(page, editor):
     page.tab("Files")
     page.choose("Scene", "mine.toml")
     page.press("Open")
-    wait_for(lambda: editor.session.name == "mine.toml")
+    done(editor, lambda: editor.session.name == "mine.toml")
     page.tab("Mesh")
     page.choose("Cells", "Tetrahedra")
     page.fill("Spacing [m]", "0.2")
     wait_for(lambda: "Will have about" in page.text())
     page.press("Build")
-    wait_for(lambda: not editor.session.body.is_grid)
+    done(editor, lambda: not editor.session.body.is_grid)
     wait_for(lambda: "Built:" in page.text())
     assert editor.session.body.cells.shape[1] == 4
     assert editor.session.body.volume == pytest.approx(0.16, rel=1e-3)
@@ -363,12 +363,11 @@ def test_diverging_run_is_told_in_the_page(page, editor):
     page.tab("Files")
     page.choose("Scene", "mine.toml")
     page.press("Open")
-    wait_for(lambda: len(editor.session.body.cells) == 160)
-    assert editor.desk.settle()  # the rest of the opening: it fills the panels
+    done(editor, lambda: len(editor.session.body.cells) == 160)
     page.tab("Solver")
     page.choose("Integrator", "CentralDifferences")
     page.fill("Time step [s]", "0.2")
-    wait_for(lambda: editor.session.scene.dt == 0.2)
+    done(editor, lambda: editor.session.scene.dt == 0.2)
     page.press("Play")
     wait_for(lambda: "smaller time step" in page.text())
     wait_for(lambda: "paused" in page.text())
@@ -377,7 +376,7 @@ def test_diverging_run_is_told_in_the_page(page, editor):
 def test_closing_the_page_in_mid_run_leaves_nothing(browser, page, editor):
     page.choose("Integrator", "ImplicitEuler")
     page.fill("Time step [s]", "0.02")
-    wait_for(lambda: editor.session.scene.dt == 0.02)
+    done(editor, lambda: editor.session.scene.dt == 0.02)
     page.press("Reset")
     wait_for(lambda: page.time() == 0.0 and len(editor.session.history) == 0)
     page.press("Play")

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from pages import BLOCK, still, wait_for
+from pages import BLOCK, done, still, wait_for
 
 from pliant.app.editor.opening import Opened
 from pliant.app.scene_files import build_scene
@@ -14,7 +14,7 @@ def test_region_is_dragged_by_its_arrow(opened, tmp_path):
     editor, page = opened(Opened("editor", "block.toml", build_scene(BLOCK), tmp_path))
     page.tab("Boundary")
     page.press("Add box")
-    wait_for(lambda: editor.session.scene.fixed)
+    done(editor, lambda: editor.session.scene.fixed)
     still(page)
     before = np.array(editor.session.scene.fixed[0].region.center)
     along = np.array([1.0, 0.0, 0.0])
