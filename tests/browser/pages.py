@@ -7,6 +7,9 @@ from waiting import PATIENCE, soon
 DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 """The first frame may have begun before; the second has not."""
 
+SENT = "() => new Promise(done => setTimeout(done, 60))"
+"""Of what is changed within 50 ms viser's page sends the last only; its timer ends before this."""
+
 
 BLOCK = {
     "title": "block",
@@ -43,27 +46,39 @@ class Page:
         button = self.page.get_by_role("button", name=name, exact=True)
         button.wait_for()
         button.evaluate("button => button.click()")
+        self.page.evaluate(SENT)
 
     def choose(self, label: str, option: str) -> None:
         box = self.page.get_by_role("combobox", name=label, exact=True)
-        _click(box)
-        _click(self.page.get_by_role("option", name=option, exact=True))
+        entry = self.page.get_by_role("option", name=option, exact=True)
+
+        def unfolded() -> bool:  # a click beside a box that moves opens nothing
+            if not entry.is_visible():
+                _click(box)
+            return soon(entry.is_visible, 3.0)
+
+        wait_for(unfolded)
+        _click(entry)
         wait_for(lambda: box.input_value() == option)
+        self.page.evaluate(SENT)
 
     def fill(self, label: str, value: str) -> None:
         box = self.page.get_by_role("textbox", name=label, exact=True)
         box.fill(value)
         box.press("Enter")
         box.blur()
+        self.page.evaluate(SENT)
 
     def write(self, value: str) -> None:
         """Into the last text field of the tab; viser gives them no name."""
         box = self.page.get_by_role("textbox").last
         box.fill(value)
         box.blur()
+        self.page.evaluate(SENT)
 
     def tick(self, label: str) -> None:
         _click(self.page.get_by_role("checkbox", name=label, exact=True))
+        self.page.evaluate(SENT)
 
     def upload(self, file) -> None:
         """In the Shape panel."""

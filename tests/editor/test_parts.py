@@ -1,7 +1,9 @@
 """The editor's parts without a page: files, counts, presets, desk, history, pull."""
 
+import asyncio
 import math
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import pliant as pl
 from pliant.app.editor import cell_count
 from pliant.app.editor.cell_count import grid_cells, spacing_for, tet_cells
+from pliant.app.editor.context import Context
 from pliant.app.editor.desk import Desk
 from pliant.app.editor.folder import check_upload, inside, plain_name, read_inside
 from pliant.app.editor.history import Frame, History
@@ -153,6 +156,37 @@ def test_desk_keeps_order_drops_replaced_orders_and_survives_errors():
     desk.stop()
     desk.post(lambda: done.append("after"))
     assert "after" not in done
+
+
+class Input:
+    """As much of a viser input as the context uses: its value, and who is told about a change."""
+
+    def __init__(self):
+        self.value, self.told = None, []
+        self.on_update = self.on_click = self.on_upload = self.told.append
+
+    def by_person(self, value):
+        self.value = value
+        for tell in self.told:
+            asyncio.run(tell(SimpleNamespace(target=self, client_id=1, client="page")))
+
+
+@pytest.mark.parametrize("kind", ["on_change", "on_choice", "on_upload"])
+def test_what_a_person_did_is_done_as_it_was_though_the_desk_is_busy(kind):
+    """Pressing Reset, then Step, is not two steps; what a panel shows meanwhile changes nothing."""
+    done: list[str] = []
+    desk = Desk(done.append)
+    context = Context(None, desk, None, None, None, None, None)
+    first, second = Input(), Input()
+    for handle in (first, second):
+        getattr(context, kind)(handle, done.append)
+    first.by_person("Reset")
+    second.by_person("Step")
+    first.value = second.value = "shown by another order"
+    desk.start()
+    assert desk.settle()
+    assert done == ["Reset", "Step"]
+    desk.stop()
 
 
 def test_grip_pulls_with_its_stiffness_and_no_more():

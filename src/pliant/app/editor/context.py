@@ -20,7 +20,11 @@ class Panel(Protocol):
 
 @dataclass
 class Context:
-    """server: viser's; say(text), complain(text): shown in the page."""
+    """server: viser's; say(text), complain(text): shown in the page.
+
+    Callbacks are async because viser calls those in the order of the page's messages; plain ones
+    run in a pool of threads and overtake each other.
+    """
 
     server: Any
     desk: Desk
@@ -44,15 +48,38 @@ class Context:
     def on_change(self, handle: Any, do: Callable[[Any], None]) -> None:
         """do(value) in the desk's thread when a person (not the editor) has changed an input."""
 
-        def changed(event: Any) -> None:
+        async def changed(event: Any) -> None:
             if event.client_id is not None:
-                self.desk.post(lambda: do(handle.value), key=id(handle))
+                value = handle.value  # by the desk's turn another order may have shown its own
+                self.desk.post(lambda: do(value), key=id(handle))
 
         handle.on_update(changed)
 
     def on_click(self, handle: Any, do: Callable[[Any], None]) -> None:
         """do(client) in the desk's thread when a button was pressed."""
-        handle.on_click(lambda event: self.desk.post(lambda: do(event.client)))
+
+        async def clicked(event: Any) -> None:
+            self.desk.post(lambda: do(event.client))
+
+        handle.on_click(clicked)
+
+    def on_choice(self, group: Any, do: Callable[[str], None]) -> None:
+        """do(label) in the desk's thread when a button of a group was pressed."""
+
+        async def chosen(event: Any) -> None:
+            label = event.target.value  # by the desk's turn it may be another one
+            self.desk.post(lambda: do(label))
+
+        group.on_click(chosen)
+
+    def on_upload(self, button: Any, do: Callable[[Any], None]) -> None:
+        """do(file) in the desk's thread when a file has arrived."""
+
+        async def arrived(event: Any) -> None:
+            file = event.target.value
+            self.desk.post(lambda: do(file))
+
+        button.on_upload(arrived)
 
     def refresh(self) -> None:
         """Every panel shows the session as it is now."""

@@ -327,7 +327,7 @@ class Editor:
         async def dragged(event: Any) -> None:
             self.desk.post(lambda: self._dragged(event), key=f"drag {event.phase}")
 
-        def clicked(event: Any) -> None:
+        async def clicked(event: Any) -> None:
             self.desk.post(lambda: self._clicked(event))
 
         pulling, picking = self.simulation.running, self.load is not None and self.load.picking

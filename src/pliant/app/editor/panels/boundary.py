@@ -44,9 +44,7 @@ class BoundaryPanel:
         self.friction = gui.add_slider("Friction", 0.0, 1.0, 0.05, 0.0, hint="Coulomb's.")
         self.handle = RegionHandle(context.server.scene, "/held_region", HELD_COLOR)
         self.selected = 0
-        self.add.on_click(
-            lambda event: context.desk.post(lambda: self._add(event.target.value.split()[1]))
-        )
+        context.on_choice(self.add, lambda label: self._add(label.split()[1]))
         context.on_change(self.which, self._select)
         context.on_change(self.arrows, lambda _: self._show_handle())
         for handle in (self.center, self.size):

@@ -55,12 +55,8 @@ class LoadPanel:
         self.picking = False
         self.on_picking: Callable[[], None] = lambda: None
         context.on_change(self.gravity, lambda value: self._set_gravity(value))
-        self.presets.on_click(
-            lambda event: context.desk.post(lambda: self._gravity_of(event.target.value))
-        )
-        self.add.on_click(
-            lambda event: context.desk.post(lambda: self._add(event.target.value.lower()))
-        )
+        context.on_choice(self.presets, self._gravity_of)
+        context.on_choice(self.add, lambda kind: self._add(kind.lower()))
         context.on_change(self.which, self._select)
         context.on_change(self.arrows, lambda _: self._show_handle())
         context.on_change(self.pressure, lambda value: self._edit(pressure=float(value)))

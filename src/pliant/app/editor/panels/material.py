@@ -97,7 +97,7 @@ class MaterialPanel:
             context.on_change(handle, lambda value, key=key: self._set(**{key: float(value)}))
         context.on_change(self.preset, self._take_preset)
         context.on_change(self.law, self._set_law)
-        self.factor.on_click(lambda event: context.desk.post(lambda: self._scale(event)))
+        context.on_choice(self.factor, self._scale)
 
     def refresh(self) -> None:
         """Show the material of the scene."""
@@ -167,8 +167,8 @@ class MaterialPanel:
         if name in PRESETS:
             self.context.session.set("material", **PRESETS[name].table())
 
-    def _scale(self, event) -> None:
-        sign, number = self.factor.value.split()
+    def _scale(self, label: str) -> None:
+        sign, number = label.split()
         factor = float(number) if sign == "×" else 1.0 / float(number)
         self._set(youngs_modulus=float(f"{self.modulus.value * factor:.4g}"))
 

@@ -54,7 +54,7 @@ class ShapePanel:
         self.info = gui.add_markdown("")
         context.on_change(self.kind, lambda _: self._show_inputs())
         context.on_click(self.apply, lambda _: self._use())
-        self.upload.on_upload(lambda event: context.desk.post(self._uploaded))
+        context.on_upload(self.upload, self._uploaded)
 
     def refresh(self) -> None:
         """Say what the shape is."""
@@ -117,8 +117,7 @@ class ShapePanel:
         )  # fmt: skip
         self.context.say(f"{len(session.body.cells):,} cells, held at the top.")
 
-    def _uploaded(self) -> None:
-        file = self.upload.value
+    def _uploaded(self, file: Any) -> None:
         name = check_upload(file.name, len(file.content))
         path = inside(self.context.folder, name)
         if path.exists():

@@ -28,9 +28,7 @@ class TimelinePanel:
         self.on_shown: Callable[[Frame | None], None] = lambda frame: None
         self.on_run: Callable[[str], None] = lambda order: None
         self._tip = 0
-        self.run.on_click(
-            lambda event: context.desk.post(lambda: self.on_run(event.target.value))
-        )
+        context.on_choice(self.run, lambda order: self.on_run(order))
         context.on_change(self.frame, self._scrub)
 
     def refresh(self) -> None:
