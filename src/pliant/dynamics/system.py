@@ -234,20 +234,20 @@ class System:
         mass = scheme.mass_weights(material.mass_damping)
         stiff = scheme.stiffness_weights(material.stiffness_damping)
         factors = {"mass_factor": mass[0], "stiffness_factor": stiff[0]}
-        self.elasticity.assemble(self.matrix, self.mass, **factors)
-        b = self._b
+        b, w = self._b, self._w
         b.zero_()
         if right_hand_side:
-            combine(self._w, *zip(stiff[1:], state.fields(), strict=True))
+            combine(w, *zip(stiff[1:], state.fields(), strict=True))
             if self.walls is not None:
-                self.walls.add_force(self._w, b, factor=-1.0)
-            total = scheme.force_total
-            if stiff[0] != 0.0:
-                self.elasticity.add_force_by_matrix(
-                    self.matrix, self.mass, self._w, total, b, self._w, factor=-1.0, **factors
-                )
-            else:
-                self.elasticity.add_force(self._w, total, b, factor=-1.0)
+                self.walls.add_force(w, b, factor=-1.0)
+        if right_hand_side and stiff[0] != 0.0:
+            self.elasticity.assemble_and_add_force(
+                self.matrix, self.mass, w, scheme.force_total, b, w, factor=-1.0, **factors
+            )
+        else:
+            self.elasticity.assemble(self.matrix, self.mass, **factors)
+            if right_hand_side:
+                self.elasticity.add_force(w, scheme.force_total, b, factor=-1.0)
         if self.walls is not None and stiff[0] != 0.0:
             self.walls.assemble(self.matrix, stiff[0])
         if self.ghost_inertia is not None:

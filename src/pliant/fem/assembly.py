@@ -1,8 +1,8 @@
-"""The matrix of a body: rotated stiffness blocks gathered row by row, half of them mirrored.
+"""The matrix of a body: rotated stiffness blocks gathered row by row.
 
 The block of nodes i and j is R (lambda G + mu G^T) R^T + mu tr(G) I summed over their common cells.
-The matrix is symmetric: only the blocks on and right of the diagonal are computed, the others are
-their mirror images.
+The matrix is symmetric: only the blocks on and right of the diagonal are computed, the others become
+their mirror images (`BlockMatrix.mirror`).
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -71,11 +71,10 @@ def assemble(
     mass_factor: float,
     stiffness_factor: float,
 ) -> None:
-    """matrix := mass_factor M + stiffness_factor K at the rotations in `data`."""
+    """matrix := mass_factor M + stiffness_factor K at the rotations in `data`, not yet mirrored."""
     launch(
         _assemble,
         matrix.node_count,
         [data, slot, mass, mass_factor, stiffness_factor, matrix.rows],
         grain=HEAVY,
     )
-    matrix.mirror()

@@ -202,10 +202,17 @@ class Elasticity:
         self, matrix, mass: wp.array, *, mass_factor: float, stiffness_factor: float
     ) -> None:
         """matrix := mass_factor M + stiffness_factor K, at the current rotations."""
+        self._assemble_half(matrix, mass, mass_factor, stiffness_factor)
+        matrix.mirror()
+
+    def _assemble_half(
+        self, matrix, mass: wp.array, mass_factor: float, stiffness_factor: float
+    ) -> None:
+        """The blocks on and right of the diagonal."""
         factors = {"mass_factor": mass_factor, "stiffness_factor": stiffness_factor}
         assemble(self.data, self._slot, matrix, mass, **factors)
         if self._ghost is not None and stiffness_factor != 0.0:
-            self._ghost.assemble(matrix, stiffness_factor)
+            self._ghost.assemble(matrix, stiffness_factor, mirrored=False)
 
     def add_force(self, w: wp.array, s: float, out: wp.array, *, factor: float = 1.0) -> None:
         """out += factor * f(w, s), at the current rotations."""
@@ -215,17 +222,19 @@ class Elasticity:
         if self._ghost is not None:
             self._ghost.add_force(w, out, factor=factor)
 
-    def add_force_by_matrix(
+    def assemble_and_add_force(
         self, matrix, mass: wp.array, w: wp.array, s: float, out: wp.array, scratch: wp.array,
         *, mass_factor: float, stiffness_factor: float, factor: float = 1.0,
     ) -> None:
-        """`add_force` from a matrix just assembled: K_R (w + s X) - s R K X.
+        """`assemble`, and `add_force` as K_R (w + s X) - s R K X; stiffness_factor is not zero.
 
-        One product with the matrix costs a sixth of the cell kernel. scratch may be w.
+        The product with the matrix, while that is mirrored, costs a tenth of the cell kernel.
+        scratch may be w.
         """
+        self._assemble_half(matrix, mass, mass_factor, stiffness_factor)
         launch(_add_scaled, self.node_count, [w, s, self.data.positions, scratch])
         product = self._product
-        matrix.multiply(scratch, product, masked=False)
+        matrix.mirror_and_multiply(scratch, product)
         launch(
             _add_scaled_difference,
             self.node_count,

@@ -12,7 +12,7 @@ rigid motion and needs no rotations.
 import warp as wp
 
 from pliant.core.launch import launch, share, to_device, zeros
-from pliant.fem.block_rows import BlockRows, add_block
+from pliant.fem.block_rows import BlockRows, add_block, stored_at
 from pliant.fem.cell_data import CellData
 from pliant.fem.ghost import GHOST_INERTIA, GhostPenalty
 
@@ -48,13 +48,19 @@ def _ghost_scale(
 @wp.func
 def _add_ghost_block(
     A: BlockRows,
+    mirrored: int,
     slot: wp.array2d(dtype=wp.uint8),
     i: int,
     place: int,
     amount: wp.float64,
 ):
     unit = wp.identity(n=3, dtype=wp.float64)
-    add_block(A, i, A.row_start[i] + int(slot[i, place]), amount * unit)
+    e = A.row_start[i] + int(slot[i, place])
+    if mirrored == 1:
+        add_block(A, i, e, amount * unit)
+    elif e >= A.diagonal[i]:
+        at = stored_at(A, i, e)
+        A.values[at] = A.values[at] + amount * unit
 
 
 @wp.kernel
@@ -64,25 +70,27 @@ def _assemble_ghost(
     scaled: wp.array(dtype=wp.vec3d),
     neighbour: wp.array2d(dtype=wp.int32),
     slot: wp.array2d(dtype=wp.uint8),
+    mirrored: wp.int32,
     A: BlockRows,
 ):
+    """mirrored: 0 if the blocks left of the diagonal are still to become images of the others."""
     i = first + wp.tid()
     for axis in range(3):
         base = 5 * axis
         w = factor * scaled[i][axis]
         if w > wp.float64(0.0):  # i is the middle of the triple
-            _add_ghost_block(A, slot, i, base + 1, wp.float64(-2.0) * w)
-            _add_ghost_block(A, slot, i, base + 2, wp.float64(4.0) * w)
-            _add_ghost_block(A, slot, i, base + 3, wp.float64(-2.0) * w)
+            _add_ghost_block(A, mirrored, slot, i, base + 1, wp.float64(-2.0) * w)
+            _add_ghost_block(A, mirrored, slot, i, base + 2, wp.float64(4.0) * w)
+            _add_ghost_block(A, mirrored, slot, i, base + 3, wp.float64(-2.0) * w)
         for side in range(2):  # i is an end of the triple around its neighbour m
             m = neighbour[i, 2 * axis + side]
             if m >= 0:
                 v = factor * scaled[m][axis]
                 if v > wp.float64(0.0):
                     step = 2 * side - 1
-                    _add_ghost_block(A, slot, i, base + 2, v)
-                    _add_ghost_block(A, slot, i, base + 2 + step, wp.float64(-2.0) * v)
-                    _add_ghost_block(A, slot, i, base + 2 + 2 * step, v)
+                    _add_ghost_block(A, mirrored, slot, i, base + 2, v)
+                    _add_ghost_block(A, mirrored, slot, i, base + 2 + step, wp.float64(-2.0) * v)
+                    _add_ghost_block(A, mirrored, slot, i, base + 2 + 2 * step, v)
 
 
 @wp.func
@@ -168,12 +176,12 @@ class GhostOperator:
         """The moduli in `data` have changed."""
         launch(_ghost_scale, self._count, [self._data, self._weight, self._scaled])
 
-    def assemble(self, matrix, factor: float) -> None:
-        """matrix += factor * penalty."""
+    def assemble(self, matrix, factor: float, *, mirrored: bool = True) -> None:
+        """matrix += factor * penalty; mirrored: left of the diagonal too."""
         launch(
             _assemble_ghost,
             self._count,
-            [factor, self._scaled, self._neighbour, self._slot, matrix.rows],
+            [factor, self._scaled, self._neighbour, self._slot, int(mirrored), matrix.rows],
         )
 
     def add_force(self, w: wp.array, out: wp.array, *, factor: float = 1.0) -> None:
@@ -221,7 +229,7 @@ class GhostInertia:
         launch(
             _assemble_ghost,
             self._count,
-            [factor * self.density, self._weight, self._neighbour, self._slot, matrix.rows],
+            [factor * self.density, self._weight, self._neighbour, self._slot, 1, matrix.rows],
         )
 
     def add(self, z: wp.array, out: wp.array, factor: float) -> None:

@@ -219,6 +219,17 @@ def _mirror(first: wp.int32, A: BlockRows):
     mirror_row(A.values, A.columns, A.diagonal, A.twin, A.row_start[i], A.diagonal[i])
 
 
+@wp.kernel
+def _mirror_and_multiply(
+    first: wp.int32, A: BlockRows, x: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3d)
+):
+    """y = A x of a row that is mirrored first, which then is still in the cache."""
+    i = first + wp.tid()
+    if A.half == 0:
+        mirror_row(A.values, A.columns, A.diagonal, A.twin, A.row_start[i], A.diagonal[i])
+    y[i] = row_product(A, i, x)
+
+
 def chunks(n: int) -> int:
     """Number of chunks that n nodes make."""
     return (n + CHUNK - 1) // CHUNK
@@ -295,6 +306,10 @@ class BlockMatrix:
         """Make it symmetric: blocks left of the diagonal from those right of it."""
         if not self.half:
             self._mirror.run()
+
+    def mirror_and_multiply(self, x: wp.array, y: wp.array) -> None:
+        """`mirror`, and y = A x in the same pass over the matrix; held components are not masked."""
+        launch(_mirror_and_multiply, self.node_count, [self.rows, x, y], grain=MIRROR_GRAIN)
 
     def multiply(self, x: wp.array, y: wp.array, *, masked: bool = True) -> float:
         """y = P A x (P = identity if not masked); returns x . y."""
