@@ -80,8 +80,9 @@ def test_one_thread_two_threads_and_again(monkeypatch):
     assert np.abs(first.displacements).max() > 1e-3
     assert bits(first) == bits(again) == bits(alone)
     # it only means something if the work really was shared
-    for kernel in ("_assemble", "_rotations", "_cell_forces", "_gather", "_multiply", "_advance",
-                   "_free_square", "_combine", "_point_forces", "_assemble_ghost"):  # fmt: skip
+    for kernel in ("_assemble", "_rotations", "_cell_forces", "_gather", "_mirror_and_multiply",
+                   "_curvature", "_advance", "_free_square", "_combine", "_point_forces",
+                   "_assemble_ghost"):  # fmt: skip
         assert any(name.endswith(kernel) for name in split), f"{kernel} was not split"
 
 

@@ -312,6 +312,27 @@ def test_half_of_the_matrix_is_the_same_matrix():
     assert np.abs(one - two).max() < 1e-13 * np.abs(one).max()
 
 
+@pytest.mark.parametrize("half", [False, True])
+def test_force_taken_during_the_assembly_is_that_of_the_cells(half):
+    """The torus has cut cells, so ghosts: they join the half that is mirrored."""
+    system = System(GridBody(torus(major=1.0, minor=0.35), 0.2), turn=0.4)
+    apart = system.matrix.to_scipy()
+    assert abs(apart - apart.T).max() < 1e-15 * abs(apart).max()  # within blocks on the diagonal
+    matrix = BlockMatrix(system.body.pattern, system.free, half=half)
+    n = len(system.free)
+    w = to_device(np.random.default_rng(7).standard_normal((n, 3)), wp.vec3d)
+    with_matrix, by_cells, scratch = (zeros(n, wp.vec3d) for _ in range(3))
+    system.elasticity.assemble_and_add_force(
+        matrix, system.mass, w, 0.7, with_matrix, scratch, factor=-2.0,
+        mass_factor=1 / (THETA * DT) + 0.1, stiffness_factor=THETA * DT + 0.01,
+    )  # fmt: skip
+    system.elasticity.add_force(w, 0.7, by_cells, factor=-2.0)
+    together = matrix.to_scipy()
+    assert abs(together - apart).max() <= (1e-15 * abs(apart).max() if half else 0.0)
+    one, two = with_matrix.numpy(), by_cells.numpy()
+    assert np.abs(one - two).max() < 1e-12 * np.abs(two).max()
+
+
 def test_outcomes(small):
     n = len(small.free)
     small.multigrid.refresh(small.matrix)

@@ -4,8 +4,8 @@ import os
 import time
 
 PATIENCE = 150.0
-"""Seconds after which it will not happen any more, however busy the machine is: a first step compiles
-its kernels, half a minute on a free core."""
+"""Seconds after which it will not happen any more, however busy the machine is: a first step
+compiles its kernels, half a minute on a free core."""
 
 
 def soon(condition, seconds: float = PATIENCE, every: float = 0.02):

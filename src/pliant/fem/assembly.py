@@ -1,8 +1,8 @@
 """The matrix of a body: rotated stiffness blocks gathered row by row.
 
 The block of nodes i and j is R (lambda G + mu G^T) R^T + mu tr(G) I summed over their common cells.
-The matrix is symmetric: only the blocks on and right of the diagonal are computed, the others become
-their mirror images (`BlockMatrix.mirror`).
+The matrix is symmetric: only the blocks on and right of the diagonal are computed; the others will
+be their mirror images (`BlockMatrix.mirror`).
 """
 
 # Warp's kernel language reads annotations its own way.

@@ -308,7 +308,7 @@ class BlockMatrix:
             self._mirror.run()
 
     def mirror_and_multiply(self, x: wp.array, y: wp.array) -> None:
-        """`mirror`, and y = A x in the same pass over the matrix; held components are not masked."""
+        """`mirror`, and y = A x in the same pass; held components are not masked."""
         launch(_mirror_and_multiply, self.node_count, [self.rows, x, y], grain=MIRROR_GRAIN)
 
     def multiply(self, x: wp.array, y: wp.array, *, masked: bool = True) -> float:
