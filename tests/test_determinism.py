@@ -81,7 +81,7 @@ def test_one_thread_two_threads_and_again(monkeypatch):
     assert bits(first) == bits(again) == bits(alone)
     # it only means something if the work really was shared
     for kernel in ("_assemble", "_rotations", "_cell_forces", "_gather", "_mirror_and_multiply",
-                   "_curvature", "_advance", "_free_square", "_combine", "_point_forces",
+                   "_curvature", "_advance", "_dot", "_combine", "_point_forces",
                    "_assemble_ghost"):  # fmt: skip
         assert any(name.endswith(kernel) for name in split), f"{kernel} was not split"
 

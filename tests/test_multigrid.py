@@ -296,43 +296,6 @@ def test_hierarchy_is_refreshed_only_when_it_pays():
     assert np.abs(answers[3] - answers[4]).max() < 1e-6 * np.abs(answers[4]).max()
 
 
-def test_half_of_the_matrix_is_the_same_matrix():
-    body = GridBody(torus(major=1.0, minor=0.35), 0.2)
-    whole = System(body, turn=0.4)
-    half = BlockMatrix(body.pattern, whole.free, half=True)
-    whole.matrix, full = half, whole.matrix
-    whole.assemble(0.4)
-    assert half.values.shape[0] < 0.6 * full.values.shape[0]
-    assert np.abs(half.to_scipy() - full.to_scipy()).max() < 1e-13 * np.abs(full.to_scipy()).max()
-    x = to_device(np.random.default_rng(6).standard_normal((len(whole.free), 3)), wp.vec3d)
-    products = [zeros(len(whole.free), wp.vec3d) for _ in range(2)]
-    for matrix, y in zip((full, half), products, strict=True):
-        matrix.multiply(x, y)
-    one, two = (y.numpy() for y in products)
-    assert np.abs(one - two).max() < 1e-13 * np.abs(one).max()
-
-
-@pytest.mark.parametrize("half", [False, True])
-def test_force_taken_during_the_assembly_is_that_of_the_cells(half):
-    """The torus has cut cells, so ghosts: they join the half that is mirrored."""
-    system = System(GridBody(torus(major=1.0, minor=0.35), 0.2), turn=0.4)
-    apart = system.matrix.to_scipy()
-    assert abs(apart - apart.T).max() < 1e-15 * abs(apart).max()  # within blocks on the diagonal
-    matrix = BlockMatrix(system.body.pattern, system.free, half=half)
-    n = len(system.free)
-    w = to_device(np.random.default_rng(7).standard_normal((n, 3)), wp.vec3d)
-    with_matrix, by_cells, scratch = (zeros(n, wp.vec3d) for _ in range(3))
-    system.elasticity.assemble_and_add_force(
-        matrix, system.mass, w, 0.7, with_matrix, scratch, factor=-2.0,
-        mass_factor=1 / (THETA * DT) + 0.1, stiffness_factor=THETA * DT + 0.01,
-    )  # fmt: skip
-    system.elasticity.add_force(w, 0.7, by_cells, factor=-2.0)
-    together = matrix.to_scipy()
-    assert abs(together - apart).max() <= (1e-15 * abs(apart).max() if half else 0.0)
-    one, two = with_matrix.numpy(), by_cells.numpy()
-    assert np.abs(one - two).max() < 1e-12 * np.abs(two).max()
-
-
 def test_outcomes(small):
     n = len(small.free)
     small.multigrid.refresh(small.matrix)

@@ -36,8 +36,8 @@ T = TypeVar("T")
 STARTING_MASS_FLOOR = 0.1
 
 WALL_SWEEPS = 1
-"""Sweeps over the nodes at weak walls around a coarse correction. The cuboid of resolution 35, cut
-at its wall, needs 18 iterations from zero without, 11 with one, 10 with four."""
+"""Sweeps over the nodes at weak walls around a coarse correction. The first step of the cuboid of
+resolution 35, cut at its wall, needs 18 iterations without, 11 with one, 10 with four."""
 
 
 @dataclass

@@ -81,6 +81,8 @@ def _residual(
 @wp.kernel
 def _dot(
     first: wp.int32,
+    free: wp.array(dtype=wp.vec3d),
+    masked: wp.int32,
     x: wp.array(dtype=wp.vec3d),
     y: wp.array(dtype=wp.vec3d),
     n: wp.int32,
@@ -89,7 +91,10 @@ def _dot(
     chunk = first + wp.tid()
     total = wp.float64(0.0)
     for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        total += wp.dot(x[i], y[i])
+        s = x[i]
+        if masked == 1:
+            s = wp.cw_mul(free[i], s)
+        total += wp.dot(s, y[i])
     partial[chunk] = total
 
 
@@ -128,22 +133,6 @@ def _combine_three(
     u[i] = W[0, 0] * x[i] + W[0, 1] * y[i] + W[0, 2] * z[i] + W[0, 3] * w[i]
     v[i] = W[1, 0] * x[i] + W[1, 1] * y[i] + W[1, 2] * z[i] + W[1, 3] * w[i]
     a[i] = W[2, 0] * x[i] + W[2, 1] * y[i] + W[2, 2] * z[i] + W[2, 3] * w[i]
-
-
-@wp.kernel
-def _free_square(
-    first: wp.int32,
-    free: wp.array(dtype=wp.vec3d),
-    x: wp.array(dtype=wp.vec3d),
-    n: wp.int32,
-    partial: wp.array(dtype=wp.float64),
-):
-    chunk = first + wp.tid()
-    total = wp.float64(0.0)
-    for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
-        s = wp.cw_mul(free[i], x[i])
-        total += wp.dot(s, s)
-    partial[chunk] = total
 
 
 @wp.kernel
@@ -255,19 +244,12 @@ def add_scaled_rows(out: wp.array, weight: wp.array, factor: float, x: wp.array)
     launch(_scale_rows, out.shape[0], [weight, factor, x, out])
 
 
-def dot(x: wp.array, y: wp.array) -> float:
-    """Sum of x . y."""
+def dot(x: wp.array, y: wp.array, free: wp.array | None = None) -> float:
+    """Sum of x . y, over the free components if `free` is given."""
     n = x.shape[0]
     partial = wp.empty(chunks(n), dtype=wp.float64, device=device())
-    launch(_dot, chunks(n), [x, y, n, partial], grain=CHUNK_GRAIN)
-    return float(partial.numpy().sum())
-
-
-def free_square(x: wp.array, free: wp.array) -> float:
-    """x . x over the free components."""
-    n = x.shape[0]
-    partial = wp.empty(chunks(n), dtype=wp.float64, device=device())
-    launch(_free_square, chunks(n), [free, x, n, partial], grain=CHUNK_GRAIN)
+    mask = [x if free is None else free, int(free is not None)]
+    launch(_dot, chunks(n), [*mask, x, y, n, partial], grain=CHUNK_GRAIN)
     return float(partial.numpy().sum())
 
 

@@ -23,7 +23,7 @@ import warp as wp
 from pliant.core.launch import Recorded, launch, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.fem.block_rows import BlockRows, row_product
-from pliant.linalg.blocks import CHUNK, CHUNK_GRAIN, BlockMatrix, chunks, free_square
+from pliant.linalg.blocks import CHUNK, CHUNK_GRAIN, BlockMatrix, chunks, dot
 
 SMALLEST_RELATIVE = 1e-14
 """Below this a residual in f64 is rounding; asking for less is clipped."""
@@ -182,7 +182,7 @@ class ConjugateGradients:
         tol = tolerance or Tolerance()
         A, r = self.matrix, self.residual
         advance = self._bind(x)
-        b_norm = float(np.sqrt(free_square(b, A.free)))
+        b_norm = float(np.sqrt(dot(b, b, A.free)))
         target = max(max(tol.relative, SMALLEST_RELATIVE) * b_norm, tol.absolute)
         norm = float(np.sqrt(A.residual(b, x, r) if square is None else square))
         history = [norm]
