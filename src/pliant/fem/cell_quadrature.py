@@ -1,6 +1,7 @@
 """Points and weights to integrate a nonlinear energy over the filled part of a cell.
 
-A tetrahedron takes its one point. A grid cell takes 2^dim points of equal weight at
+A linear tetrahedron takes its one point, a quadratic one four, a quadratic triangle three, exact
+for products of gradients. A grid cell takes 2^dim points of equal weight at
 
     centroid + S (+-1, +-1, +-1),   S = square root of the filled part's covariance:
 
@@ -15,13 +16,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from pliant.fem.body import Body
-from pliant.fem.cells import _PAIR_COEFFICIENTS, _SINGLE_COEFFICIENTS
+from pliant.fem.cells import (
+    _PAIR_COEFFICIENTS,
+    _SINGLE_COEFFICIENTS,
+    QUADRATIC,
+    quadratic_slopes,
+)
+from pliant.fem.quadratic_simplices import RULES
 
 
 @dataclass(frozen=True)
 class CellQuadrature:
     """weight: (rows, q) [m^dim]; gradient: (rows, q, k, 3) [1/m] of the rows of a geometry table;
-    position: (rows, q, dim) in unit-cell coordinates (grid) or barycentric midpoint (simplex).
+    position: (rows, q, dim) in unit-cell coordinates (grid) or the first dim barycentric ones.
     """
 
     weight: np.ndarray
@@ -33,6 +40,12 @@ def cell_quadrature(body: Body) -> CellQuadrature:
     """The rule of every row of the body's geometry table."""
     rows = body.geometry_table
     k = body.cells.shape[1]
+    if body.kind == QUADRATIC:
+        at = RULES[k]
+        gradient = np.einsum("qm,rami->rqai", at, quadratic_slopes(rows, k))
+        weight = np.repeat(rows[:, 12:13] / len(at), len(at), axis=1)
+        position = np.broadcast_to(at[:, : body.dim], (len(rows), len(at), body.dim))
+        return CellQuadrature(weight, gradient, position)
     if not body.is_grid:
         gradient = rows[:, :12].reshape(-1, 1, 4, 3)[:, :, :k].copy()
         return CellQuadrature(

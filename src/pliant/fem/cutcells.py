@@ -193,7 +193,7 @@ def _part_moments(values: np.ndarray, pieces: _Pieces, dim: int) -> np.ndarray:
         flat = np.empty((len(owner), 27))
         for start in range(0, len(owner), CHUNK):
             rows = slice(start, start + CHUNK)
-            flat[rows] = _triangle_integrals(points(pieces.facets[rows], owner[rows]))
+            flat[rows] = triangle_integrals(points(pieces.facets[rows], owner[rows]))
         flat *= mirror(owner, slice(0, 3))[:, None]
         moments += _sum_by(owner, flat, parts).reshape(-1, 3, 3, 3)
 
@@ -282,7 +282,7 @@ def _segment_integrals(ends: np.ndarray) -> np.ndarray:
     return (X @ Y) * (ends[:, 1, 1] - ends[:, 0, 1])[:, None, None]
 
 
-def _triangle_integrals(corners: np.ndarray) -> np.ndarray:
+def triangle_integrals(corners: np.ndarray) -> np.ndarray:
     """Integrals of x^(a+1) / (a+1) y^b z^c n_x dS over triangles (n, 3, 3): (n, 27)."""
     rule, weight = _triangle_rule()
     x, y, z = (corners[:, :, k] @ rule.T for k in range(3))
@@ -342,7 +342,7 @@ def _surface(phi: np.ndarray, cells: np.ndarray, local: np.ndarray, owner: np.nd
     if dim == 3:
         proper &= (facets[:, 1] != facets[:, 2]) & (facets[:, 2] != facets[:, 0])
     keep = np.flatnonzero(proper)
-    keep = keep[_uncancelled(facets[keep])]
+    keep = keep[uncancelled(facets[keep])]
     used, first, inverse = np.unique(facets[keep], return_index=True, return_inverse=True)
     low, high = low[keep].ravel()[first], high[keep].ravel()[first]
     step = np.where(low == high, 1.0, phi[low] - phi[high])
@@ -350,7 +350,7 @@ def _surface(phi: np.ndarray, cells: np.ndarray, local: np.ndarray, owner: np.nd
     return low, high, weight, inverse.reshape(-1, dim), owner[keep]
 
 
-def _uncancelled(facets: np.ndarray) -> np.ndarray:
+def uncancelled(facets: np.ndarray) -> np.ndarray:
     """Rows that remain when facets with the same vertices and opposite normals annihilate."""
     corners = np.sort(facets, axis=1)
     # the orientation is that of the sorted corners when the second follows the first

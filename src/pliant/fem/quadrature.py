@@ -5,6 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from pliant.fem.body import Body
+from pliant.fem.cells import QUADRATIC
+from pliant.fem.covered_facets import covered_facets
+from pliant.fem.quadratic_simplices import quadratic_gradients, quadratic_shapes
+from pliant.geometry.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -33,15 +37,31 @@ def facet_points(body: Body, facets: np.ndarray | None = None) -> FacetPoints:
     """Quadrature on the given facets (all by default), exact for polynomials of degree 7."""
     surface = body.surface
     chosen = np.arange(len(surface.facets)) if facets is None else facets
-    corners = surface.positions(body.nodes)[surface.facets[chosen]]  # (f, dim, dim)
-    vectors = surface.area_vectors(surface.positions(body.nodes))[chosen]
-    area = np.linalg.norm(vectors, axis=1)
+    return _points(body, chosen, surface.positions(body.nodes)[surface.facets[chosen]])
+
+
+def covered_points(body: Body, region: Shape) -> FacetPoints:
+    """Quadrature on the part of the surface that lies in the region, as exact as on facets."""
+    covered = covered_facets(body, region)
+    points = _points(body, covered.facet, covered.corners)
+    return points[points.weight > 0.0]
+
+
+def _points(body: Body, facet: np.ndarray, corners: np.ndarray) -> FacetPoints:
+    """Quadrature on pieces with the given corners (pieces, dim, dim), each part of a facet."""
+    surface = body.surface
+    vectors = surface.area_vectors(surface.positions(body.nodes))[facet]
+    normal = np.zeros((len(facet), 3))
+    normal[:, : body.dim] = vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None]
+    if body.dim == 2:
+        area = np.linalg.norm(corners[:, 1] - corners[:, 0], axis=1)
+    else:
+        across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        area = 0.5 * np.linalg.norm(across, axis=1)
     bary, share = _rule(body.dim)
     position = np.einsum("qc,fcd->fqd", bary, corners).reshape(-1, body.dim)
     per = len(share)
-    normal = np.zeros((len(chosen), 3))
-    normal[:, : body.dim] = vectors / np.maximum(area, 1e-300)[:, None]
-    cell = np.repeat(surface.facet_cell[chosen], per)
+    cell = np.repeat(surface.facet_cell[facet], per)
     shape, gradient = shape_functions(body, cell, position)
     return FacetPoints(
         cell, position, (area[:, None] * share).reshape(-1), np.repeat(normal, per, axis=0),
@@ -56,10 +76,13 @@ def shape_functions(body: Body, cell: np.ndarray, position: np.ndarray):
     corner = body.nodes[body.cells[cell]]
     if not body.is_grid:
         rows = body.geometry_table[body.geometry_row[cell]]
-        gradient[:] = rows[:, :12].reshape(q, 4, 3)[:, :k]
-        shape = np.einsum("qad,qd->qa", gradient[..., :dim], position - corner[:, 0])
-        shape[:, 0] += 1.0
-        return shape, gradient
+        flat = rows[:, :12].reshape(q, 4, 3)[:, : dim + 1]
+        barycentric = np.einsum("qad,qd->qa", flat[..., :dim], position - corner[:, 0])
+        barycentric[:, 0] += 1.0
+        if body.kind == QUADRATIC:
+            return quadratic_shapes(barycentric), quadratic_gradients(rows, barycentric)
+        gradient[:] = flat
+        return barycentric, gradient
     t = (position - corner[:, 0]) / body.spacing
     factor = np.stack([1.0 - t, t])  # (2, q, dim)
     shape = np.ones((q, k))

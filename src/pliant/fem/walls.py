@@ -2,11 +2,25 @@
 
 For a wall piece with normal n, held components P and given displacement g the energy gains
 
-    - integral (P sigma(u) n) . v  - integral (P sigma(v) n) . (u - g)  + eta integral P (u - g) . v
+    - integral (P sigma(u) n) . v  - integral (P sigma(v) n) . (u - g)
+    + eta_mu mu integral P (u - g) . v  + the same for lambda
 
-(seed 000, eq. 2.4.5). It is coercive when eta exceeds the largest eigenvalue L of
-integral_wall |sigma n|^2 = L integral_cell sigma : eps, solved for every cell; eta = 2 L.
-The terms use the linear stress, before any corotation (seed 000, section 2.7).
+(seed 000, eq. 2.4.5), with the linear stress, before any corotation (seed 000, section 2.7). The
+shares of mu and lambda are held apart, each by a penalty of its own, so that both enter linearly:
+
+mu       coercive when eta_mu exceeds the largest eigenvalue L of
+         integral_wall |2 eps n|^2 = L integral_cell 2 eps : eps, solved for every cell.
+lambda   the mean dilatation pushes with one traction theta n on the whole piece, so it needs one
+         number to be held: eta q(u - g) q(v) with q(v) = integral_wall n . P v and eta = 1 / V.
+         A penalty of the size of lambda at every point would lock a tilted wall in its cells near a
+         Poisson's ratio of 1/2. With the pointwise dilatation: eta_lam integral (n . P (u - g))
+         (n . P v), from integral_wall theta^2 = L integral_cell theta^2.
+
+Both take SAFETY times what coercivity asks. Walls of bodies with an energy, corotated or a law, are
+held by the penalties alone (`consistent=False`), STIFFER times larger: terms with the linear stress
+have no lower bound where a cell at the wall turns or a law softens (a clamped silicone block that
+swings to 50 degrees found no balance with them). The surface then slips by traction / eta, about
+1/70 of a cell per unit of strain, below the discretisation's own error and halved with the spacing.
 """
 
 from dataclasses import dataclass
@@ -15,6 +29,7 @@ from functools import cached_property
 import numpy as np
 
 from pliant.fem.body import Body
+from pliant.fem.cell_data import cell_means
 from pliant.fem.cells import gradient_product_blocks, stiffness_blocks
 from pliant.fem.quadrature import FacetPoints, shape_functions
 
@@ -22,175 +37,126 @@ SLIVER_SUPPORT = 0.02
 """Share of the full cell's energy that the eigenvalue problem of a cut cell may count on. The ghost
 penalty provides it; without it the penalty of a sliver would grow as 1 / filled fraction."""
 
+SMALLEST_FILL = 1e-6
+"""Filled fraction from which on the penalty of lambda no longer grows: the snapped surface leaves
+no smaller ones."""
+
 POINTS_AT_ONCE = 2000
 """Quadrature points whose products of 24 x 24 are formed at a time (9 MB)."""
 
 SAFETY = 2.0
-"""eta / L; 1 is the edge of coercivity."""
+"""Penalty over what coercivity asks; 1 is its edge."""
+
+STIFFER = 20.0
+"""Penalty of walls without consistency terms over that with them. At 5 a clamped bar's end visibly
+gives; at 100 multigrid slows down."""
 
 
 @dataclass(frozen=True)
 class Walls:
     """Wall terms, one entry per (held region, cell).
 
-    cell: (w,); axes: (w, 3) 1 where held; consistency: (w, k, k, 3, 3) for lambda and mu apart;
-    mass: (w, k, k) integrals of N_a N_b; position, weight, normal: the quadrature points (see
-    FacetPoints), point_entry: (q,) the entry each point belongs to.
+    cell: (w,); axes: (w, 3) 1 where held; eta_lam, eta_mu: (w,) penalties per modulus; by_lam,
+    by_mu: (w, k, k, 3, 3) stiffness per modulus; position, weight, normal: the quadrature points
+    (see FacetPoints), point_entry: (q,) the entry each point belongs to; mean: (w, k, 3) mean
+    gradients where lambda sees the mean dilatation, else None; consistent: Nitsche's terms act.
     """
 
     body: Body
     cell: np.ndarray
     axes: np.ndarray
-    consistency_lam: np.ndarray
-    consistency_mu: np.ndarray
-    mass: np.ndarray
+    eta_lam: np.ndarray
+    eta_mu: np.ndarray
+    by_lam: np.ndarray
+    by_mu: np.ndarray
     position: np.ndarray
     weight: np.ndarray
     normal: np.ndarray
     point_entry: np.ndarray
+    mean: np.ndarray | None
+    consistent: bool
 
     @cached_property
     def points(self) -> FacetPoints:
         """The quadrature points with their shape functions; only walls that move keep them."""
-        return self._points(slice(None))
-
-    def _points(self, part: slice) -> FacetPoints:
-        cell, position = self.cell[self.point_entry[part]], self.position[part]
-        shape, gradient = shape_functions(self.body, cell, position)
-        return FacetPoints(
-            cell, position, self.weight[part], self.normal[part], shape, gradient
-        )
-
-    def penalties(self, lam: np.ndarray, mu: np.ndarray, support: float = SLIVER_SUPPORT):
-        """eta and its derivatives by lambda and mu, (w,) each, for per-cell moduli (cells,)."""
-        l, m = lam[self.cell], mu[self.cell]
-        last = self._latest.get(support)  # matrix, its derivative and the loads ask in turn
-        if last is None or not (np.array_equal(last[0], l) and np.array_equal(last[1], m)):
-            self._latest[support] = last = (l, m, self._eigenvalues(l, m, support))
-        L, d_lam, d_mu = last[2]
-        return SAFETY * L, SAFETY * d_lam, SAFETY * d_mu
-
-    @cached_property
-    def _latest(self) -> dict[float, tuple]:
-        """The last penalties computed, with the moduli they belong to."""
-        return {}
+        cell = self.cell[self.point_entry]
+        shape, gradient = shape_functions(self.body, cell, self.position)
+        return FacetPoints(cell, self.position, self.weight, self.normal, shape, gradient)
 
     def blocks(self, lam: np.ndarray, mu: np.ndarray) -> np.ndarray:
-        """Stiffness added to each entry's cell, (w, k, k, 3, 3)."""
-        eta, _, _ = self.penalties(lam, mu)
-        l, m = lam[self.cell], mu[self.cell]
-        return self._combine(l, m, eta)
+        """Stiffness added to each entry's cell, (w, k, k, 3, 3), for moduli (cells,)."""
+        c = (slice(None), None, None, None, None)
+        return lam[self.cell][c] * self.by_lam + mu[self.cell][c] * self.by_mu
 
-    def block_derivatives(self, lam: np.ndarray, mu: np.ndarray):
-        """Derivatives of `blocks` by the entry's lambda and mu."""
-        _, d_lam, d_mu = self.penalties(lam, mu)
-        one, zero = np.ones(len(self.cell)), np.zeros(len(self.cell))
-        return self._combine(one, zero, d_lam), self._combine(zero, one, d_mu)
+    def loads(self, lam: np.ndarray, mu: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """Nodal forces (w, k, 3) of the given displacement (q, 3) at the quadrature points."""
+        by_lam, by_mu = self.loads_per_modulus(given)
+        c = (slice(None), None, None)
+        return lam[self.cell][c] * by_lam + mu[self.cell][c] * by_mu
 
-    def _combine(self, l: np.ndarray, m: np.ndarray, eta: np.ndarray) -> np.ndarray:
-        shape = (-1, 1, 1, 1, 1)
-        C = l.reshape(shape) * self.consistency_lam + m.reshape(shape) * self.consistency_mu
-        held = self.axes[:, None, None, :, None] * C
-        adjoint = np.swapaxes(np.swapaxes(held, 1, 2), 3, 4)
-        P = np.einsum("w,wab,wi,ij->wabij", eta, self.mass, self.axes, np.eye(3))
-        return P - held - adjoint
-
-    def loads(
-        self, lam: np.ndarray, mu: np.ndarray, given: np.ndarray, *, derivatives: bool = False
-    ):
-        """Nodal forces (w, k, 3) of the given displacement (q, 3) at the quadrature points.
-
-        With derivatives=True: a pair, by lambda and by mu, instead.
-        """
-        eta, d_lam, d_mu = self.penalties(lam, mu)
-        l, m = lam[self.cell], mu[self.cell]
-        if derivatives:
-            one, zero = np.ones_like(l), np.zeros_like(l)
-            return self._load(one, zero, d_lam, given), self._load(zero, one, d_mu, given)
-        return self._load(l, m, eta, given)
-
-    def _load(self, l, m, eta, given) -> np.ndarray:
+    def loads_per_modulus(self, given: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`loads` for lambda = 1 and for mu = 1."""
         e, p = self.point_entry, self.points
         g = self.axes[e] * given
-        lam_part, mu_part = traction_operators(p)  # T[q, b] maps u_b to the traction
-        T = l[e][:, None, None, None] * lam_part + m[e][:, None, None, None] * mu_part
-        force = -np.einsum("qaij,qi->qaj", T, g) + np.einsum("q,qa,qi->qai", eta[e], p.shape, g)
-        out = np.zeros((len(self.cell), p.shape.shape[1], 3))
-        np.add.at(out, e, force * p.weight[:, None, None])
-        return out
+        along = np.einsum("qi,qi->q", p.normal, g)
+        out_lam, out_mu = (np.zeros((len(self.cell), p.shape.shape[1], 3)) for _ in range(2))
+        weight = p.weight[:, None, None]
+        at_mu = self.eta_mu[e][:, None, None] * p.shape[:, :, None] * g[:, None, :]
+        if self.mean is None:
+            normal = self.axes[e] * p.normal
+            at_lam = np.einsum("q,qa,qi->qai", self.eta_lam[e] * along, p.shape, normal)
+        else:
+            flux = np.bincount(e, p.weight * along, len(self.cell))  # q(g)
+            at_lam = np.zeros_like(at_mu)
+            out_lam += (self.eta_lam * flux)[:, None, None] * self._normal_integrals
+        if self.consistent:
+            traction_lam, traction_mu = traction_operators(p, self._mean_at_points)
+            at_lam = at_lam - np.einsum("qaij,qi->qaj", traction_lam, g)
+            at_mu = at_mu - np.einsum("qaij,qi->qaj", traction_mu, g)
+        np.add.at(out_lam, e, at_lam * weight)
+        np.add.at(out_mu, e, at_mu * weight)
+        return out_lam, out_mu
 
-    def _eigenvalues(self, l: np.ndarray, m: np.ndarray, support: float):
-        B_lam, B_mu = self._energies(support)
-        A_ll, A_lm, A_mm = self._traction_squares()
-        c = (slice(None), None, None)
-        A = l[c] ** 2 * A_ll + l[c] * m[c] * A_lm + m[c] ** 2 * A_mm
-        B = l[c] * B_lam + m[c] * B_mu
-        values, vectors = np.linalg.eigh(B)
-        keep = values > 1e-12 * values[:, -1:]
-        root = np.where(keep, 1.0 / np.sqrt(np.where(keep, values, 1.0)), 0.0)
-        V = vectors * root[:, None, :]
-        L, Y = np.linalg.eigh(np.swapaxes(V, 1, 2) @ A @ V)
-        x = np.einsum("wpr,wr->wp", V, Y[:, :, -1])  # x^T B x = 1
-        top = L[:, -1]
+    def energy_of_given(self, lam: np.ndarray, mu: np.ndarray, given: np.ndarray) -> float:
+        """What the penalties would cost with u = 0 at the walls: 1/2 eta |g|^2."""
+        e = self.point_entry
+        g = self.axes[e] * given
+        square = np.bincount(e, self.weight * np.sum(g * g, axis=1), len(self.cell))
+        along = np.einsum("qi,qi->q", self.normal, g)
+        if self.mean is None:
+            flux = np.bincount(e, self.weight * along**2, len(self.cell))
+        else:
+            flux = np.bincount(e, self.weight * along, len(self.cell)) ** 2
+        l, m = lam[self.cell], mu[self.cell]
+        return 0.5 * float(np.sum(m * self.eta_mu * square + l * self.eta_lam * flux))
 
-        def quadratic(matrix):
-            return np.einsum("wp,wpr,wr->w", x, matrix, x)
+    @property
+    def _mean_at_points(self) -> np.ndarray | None:
+        return None if self.mean is None else self.mean[self.point_entry]
 
-        d_lam = 2 * l * quadratic(A_ll) + m * quadratic(A_lm) - top * quadratic(B_lam)
-        d_mu = 2 * m * quadratic(A_mm) + l * quadratic(A_lm) - top * quadratic(B_mu)
-        return top, d_lam, d_mu
-
-
-    def _flat(self, blocks: np.ndarray) -> np.ndarray:
-        """(w, k, k, 3, 3) as matrices over the cell's free components."""
-        dim, w, k = self.body.dim, len(self.cell), self.body.cells.shape[1]
-        part = blocks[..., :dim, :dim].transpose(0, 1, 3, 2, 4)
-        return part.reshape(w, k * dim, k * dim)
-
-    def _energies(self, support: float) -> tuple[np.ndarray, np.ndarray]:
-        """integral sigma : eps of each cell for lambda = 1 and for mu = 1."""
-        body, k = self.body, self.body.cells.shape[1]
-        G = gradient_product_blocks(
-            body.kind, body.geometry_table[body.geometry_row[self.cell]], k
-        )
-        if support > 0.0:
-            full = int(np.argmax(body.fill))
-            G = G + support * gradient_product_blocks(
-                body.kind, body.geometry_table[[body.geometry_row[full]]], k
-            )
-        one, zero = np.ones(len(self.cell)), np.zeros(len(self.cell))
-        return (
-            self._flat(stiffness_blocks(G, one, zero)), self._flat(stiffness_blocks(G, zero, one))
-        )  # fmt: skip
-
-    def _traction_squares(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """integral_wall |sigma n|^2 = l^2 A_ll + l m A_lm + m^2 A_mm; geometry only."""
-        dim, size = self.body.dim, self.body.cells.shape[1] * self.body.dim
-        out = np.zeros((3, len(self.cell), size, size))
-        for q in range(0, len(self.point_entry), POINTS_AT_ONCE):
-            part = slice(q, q + POINTS_AT_ONCE)
-            points, e = self._points(part), self.point_entry[part]
-            Tl, Tm = (
-                T[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(len(e), dim, size)
-                for T in traction_operators(points)
-            )
-            order = np.argsort(e, kind="stable")
-            entries, starts = np.unique(e[order], return_index=True)
-            for k, (S, T) in enumerate(((Tl, Tl), (Tl, Tm), (Tm, Tm))):
-                products = np.einsum("q,qip,qir->qpr", points.weight, S, T)[order]
-                out[k, entries] += np.add.reduceat(products, starts)
-        return out[0], out[1] + np.swapaxes(out[1], 1, 2), out[2]
+    @cached_property
+    def _normal_integrals(self) -> np.ndarray:
+        """q of every shape function: integral of N_a P n, (w, k, 3)."""
+        return _normal_integrals(self.points, self.point_entry, self.axes)
 
 
-def traction_operators(p: FacetPoints) -> tuple[np.ndarray, np.ndarray]:
-    """T_b with traction sigma(u) n = sum_b T_b u_b, for lambda = 1 and for mu = 1; (q, k, 3, 3)."""
+def traction_operators(
+    p: FacetPoints, mean: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """T_b with traction sigma(u) n = sum_b T_b u_b, for lambda = 1 and for mu = 1; (q, k, 3, 3).
+
+    mean: (q, k, 3) mean gradients of the cells, where lambda sees the mean dilatation.
+    """
     n, g = p.normal, p.gradient
-    lam = np.einsum("qi,qbj->qbij", n, g)
+    lam = np.einsum("qi,qbj->qbij", n, g if mean is None else mean)
     mu = np.einsum("qd,qbd,ij->qbij", n, g, np.eye(3)) + np.einsum("qbi,qj->qbij", g, n)
     return lam, mu
 
 
-def build_walls(body: Body, pieces: list[tuple[FacetPoints, np.ndarray]]) -> Walls | None:
+def build_walls(
+    body: Body, pieces: list[tuple[FacetPoints, np.ndarray]], *, dilatation: str = "mean",
+    consistent: bool = True, support: float = SLIVER_SUPPORT,
+) -> Walls | None:
     """Walls from (quadrature points, axes) of each held region; None if there are no points."""
     cells, axes, entries, parts = [], [], [], []
     count = 0
@@ -206,25 +172,89 @@ def build_walls(body: Body, pieces: list[tuple[FacetPoints, np.ndarray]]) -> Wal
     points = FacetPoints(
         *(np.concatenate([getattr(p, f) for p in parts]) for f in FacetPoints.__dataclass_fields__)
     )
-    entry = np.concatenate(entries)
-    k = body.cells.shape[1]
-    lam_part, mu_part = traction_operators(points)
-
-    def integrate(integrand, shape):
-        out = np.zeros((count, *shape))
-        np.add.at(out, entry, integrand)
-        return out
-
-    N, w = points.shape, points.weight
+    entry, cell = np.concatenate(entries), np.concatenate(cells)
+    axes = np.concatenate(axes).astype(float)
+    averaged = dilatation == "mean"
+    mean = cell_means(body)[0][body.geometry_row[cell]] if averaged else None
+    stiffer = SAFETY * (1.0 if consistent else STIFFER)
+    eta_mu = stiffer * _largest_ratio(body, cell, points, entry, support, by_mu=True)
+    if averaged:
+        # nothing but the sliver itself bears lambda: the ghost penalty has no share of it
+        floor = SMALLEST_FILL if consistent else support
+        eta_lam = stiffer / np.maximum(body.cell_volumes[cell], floor * body.cell_volumes.max())
+    else:
+        eta_lam = stiffer * _largest_ratio(body, cell, points, entry, support, by_mu=False)
+    by_lam, by_mu = _stiffness(points, entry, axes, eta_lam, eta_mu, mean, consistent)
     return Walls(
-        body=body,
-        cell=np.concatenate(cells),
-        axes=np.concatenate(axes).astype(float),
-        consistency_lam=integrate(np.einsum("q,qa,qbij->qabij", w, N, lam_part), (k, k, 3, 3)),
-        consistency_mu=integrate(np.einsum("q,qa,qbij->qabij", w, N, mu_part), (k, k, 3, 3)),
-        mass=integrate(np.einsum("q,qa,qb->qab", w, N, N), (k, k)),
-        position=points.position,
-        weight=points.weight,
-        normal=points.normal,
-        point_entry=entry,
-    )
+        body=body, cell=cell, axes=axes, eta_lam=eta_lam, eta_mu=eta_mu, by_lam=by_lam,
+        by_mu=by_mu, position=points.position, weight=points.weight, normal=points.normal,
+        point_entry=entry, mean=mean, consistent=consistent,
+    )  # fmt: skip
+
+
+def _stiffness(
+    p: FacetPoints, entry: np.ndarray, axes: np.ndarray, eta_lam: np.ndarray, eta_mu: np.ndarray,
+    mean: np.ndarray | None, consistent: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Blocks (w, k, k, 3, 3) for lambda = 1 and for mu = 1."""
+    k, count = p.shape.shape[1], len(axes)
+    out = np.zeros((2, count, k, k, 3, 3))
+    for first in range(0, len(entry), POINTS_AT_ONCE):
+        part = slice(first, first + POINTS_AT_ONCE)
+        q, e = p[part], entry[part]
+        own = axes[e]
+        normal = own * q.normal
+        mass = np.einsum("q,qa,qb->qab", q.weight, q.shape, q.shape)
+        held = own[:, :, None] * np.eye(3)
+        np.add.at(out[1], e, np.einsum("q,qab,qij->qabij", eta_mu[e], mass, held, optimize=True))
+        if mean is None:
+            across = np.einsum("q,qab,qi,qj->qabij", eta_lam[e], mass, normal, normal,
+                               optimize=True)  # fmt: skip
+            np.add.at(out[0], e, across)
+        if consistent:
+            at = None if mean is None else mean[e]
+            for total, traction in zip(out, traction_operators(q, at), strict=True):
+                C = np.einsum("q,qa,qi,qbij->qabij", q.weight, q.shape, own, traction,
+                              optimize=True)  # fmt: skip
+                np.add.at(total, e, -C - C.transpose(0, 2, 1, 4, 3))
+    if mean is not None:
+        flux = _normal_integrals(p, entry, axes)
+        out[0] += np.einsum("w,wai,wbj->wabij", eta_lam, flux, flux, optimize=True)
+    return out[0], out[1]
+
+
+def _normal_integrals(p: FacetPoints, entry: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Integral of N_a P n over each entry's wall, (w, k, 3)."""
+    out = np.zeros((len(axes), p.shape.shape[1], 3))
+    np.add.at(out, entry, np.einsum("q,qa,qi->qai", p.weight, p.shape, axes[entry] * p.normal))
+    return out
+
+
+def _largest_ratio(
+    body: Body, cell: np.ndarray, p: FacetPoints, entry: np.ndarray, support: float, *, by_mu: bool
+) -> np.ndarray:
+    """Largest eigenvalue of integral_wall |sigma n|^2 over integral_cell sigma : eps, (w,) [1/m].
+
+    sigma for mu = 1 alone (by_mu), or for lambda = 1 alone with the pointwise dilatation.
+    """
+    dim, k = body.dim, body.cells.shape[1]
+    size, count = k * dim, len(cell)
+    G = gradient_product_blocks(body.kind, body.geometry_table[body.geometry_row[cell]], k)
+    if support > 0.0:
+        full = int(np.argmax(body.fill))
+        row = body.geometry_table[[body.geometry_row[full]]]
+        G = G + support * gradient_product_blocks(body.kind, row, k)
+    moduli = np.full(count, 0.0 if by_mu else 1.0), np.full(count, 1.0 if by_mu else 0.0)
+    B = stiffness_blocks(G, *moduli)[..., :dim, :dim].transpose(0, 1, 3, 2, 4)
+    B = B.reshape(count, size, size)
+    A = np.zeros((count, size, size))
+    for first in range(0, len(entry), POINTS_AT_ONCE):
+        part = slice(first, first + POINTS_AT_ONCE)
+        traction = traction_operators(p[part])[1 if by_mu else 0]
+        T = traction[..., :dim, :dim].transpose(0, 2, 1, 3).reshape(-1, dim, size)
+        np.add.at(A, entry[part], np.einsum("q,qip,qir->qpr", p[part].weight, T, T, optimize=True))
+    values, vectors = np.linalg.eigh(B)
+    keep = values > 1e-12 * values[:, -1:]
+    root = np.where(keep, 1.0 / np.sqrt(np.where(keep, values, 1.0)), 0.0)
+    V = vectors * root[:, None, :]
+    return np.linalg.eigvalsh(np.swapaxes(V, 1, 2) @ A @ V)[:, -1]
