@@ -125,7 +125,9 @@ _ROTATED = """
             const wp::int32 e = 9 * (pair + b) + q;
             G.data[q / 3][q % 3] = signs.data[e] * table.data[row + places.data[e]];
         }
-        wp::mat33d B = wp::add(wp::mul(lam, G), wp::mul(mu, wp::transpose(G)));
+        wp::mat33d E = G;
+        if (averaged) E = wp::mul(volume, wp::outer(means.data[mean + low], means.data[mean + b]));
+        wp::mat33d B = wp::add(wp::mul(lam, E), wp::mul(mu, wp::transpose(G)));
         B = wp::mul(wp::mul(R, B), wp::transpose(R));
         for (int p = 0; p < 3; ++p) B.data[p][p] += mu * wp::trace(G);
         const wp::int32 at = start + slots.data[slot + b];
@@ -137,19 +139,28 @@ _ROTATED = """
     const double *r = (const double *)&R;
     const lanes r0 = {r[0], r[3], r[6], 0}, r1 = {r[1], r[4], r[7], 0}, r2 = {r[2], r[5], r[8], 0};
     const double *integrals = table.data + row;
+    const double *own = (const double *)(means.data + mean + low);
+    const double l = lam * volume, m0 = l * own[0], m1 = l * own[1], m2 = l * own[2];
     for (wp::int32 b = low; b < k; ++b) {
         const wp::uint8 *place = places.data + 9 * (pair + b);
         const double *sign = signs.data + 9 * (pair + b);
         double g[9];
         for (int q = 0; q < 9; ++q) g[q] = sign[q] * integrals[place[q]];
         double *out = (double *)(values.data + start + slots.data[slot + b]);
-        // rows of H R^T with H = lam G + mu G^T
-        const lanes t0 = (lam + mu) * g[0] * r0 + (lam * g[1] + mu * g[3]) * r1
-            + (lam * g[2] + mu * g[6]) * r2;
-        const lanes t1 = (lam * g[3] + mu * g[1]) * r0 + (lam + mu) * g[4] * r1
-            + (lam * g[5] + mu * g[7]) * r2;
-        const lanes t2 = (lam * g[6] + mu * g[2]) * r0 + (lam * g[7] + mu * g[5]) * r1
-            + (lam + mu) * g[8] * r2;
+        // rows of H R^T with H = E + mu G^T, E = lam G or lam V m_a m_b^T
+        lanes e0, e1, e2;
+        if (averaged) {
+            const double *n = (const double *)(means.data + mean + b);
+            const lanes turned = n[0] * r0 + n[1] * r1 + n[2] * r2;
+            e0 = m0 * turned, e1 = m1 * turned, e2 = m2 * turned;
+        } else {
+            e0 = lam * (g[0] * r0 + g[1] * r1 + g[2] * r2);
+            e1 = lam * (g[3] * r0 + g[4] * r1 + g[5] * r2);
+            e2 = lam * (g[6] * r0 + g[7] * r1 + g[8] * r2);
+        }
+        const lanes t0 = e0 + mu * (g[0] * r0 + g[3] * r1 + g[6] * r2);
+        const lanes t1 = e1 + mu * (g[1] * r0 + g[4] * r1 + g[7] * r2);
+        const lanes t2 = e2 + mu * (g[2] * r0 + g[5] * r1 + g[8] * r2);
         const lanes b0 = r[0] * t0 + r[1] * t1 + r[2] * t2;
         const lanes b1 = r[3] * t0 + r[4] * t1 + r[5] * t2;
         const lanes b2 = r[6] * t0 + r[7] * t1 + r[8] * t2;
@@ -158,6 +169,40 @@ _ROTATED = """
         *(lanes *)out += __builtin_shufflevector(b0, b1, 0, 1, 2, 4) + first;
         *(lanes *)(out + 4) += __builtin_shufflevector(b1, b2, 1, 2, 4, 5) + first;
         out[8] += b2[2] + shift;
+    }
+#endif
+"""
+
+_PAIRS = """
+#ifdef __CUDACC__
+    const wp::mat33d turn = wp::mul(factor, wp::transpose(left.data[at + low]));
+    const wp::mat33d curve = wp::mul(factor, wp::transpose(right.data[at + low]));
+    for (wp::int32 b = low; b < k; ++b) {
+        const wp::int32 e = start + slots.data[slot + b];
+        values.data[e] = wp::sub(values.data[e], wp::add(wp::mul(turn, right.data[at + b]),
+            wp::mul(curve, left.data[at + b])));
+    }
+#else
+#pragma clang fp contract(fast)
+    typedef double lanes __attribute__((vector_size(32), aligned(8)));
+    const double *w = (const double *)(left.data + at + low);
+    const double *v = (const double *)(right.data + at + low);
+    double x[9], y[9];
+    for (int q = 0; q < 9; ++q) x[q] = -factor * w[q], y[q] = -factor * v[q];
+    for (wp::int32 b = low; b < k; ++b) {
+        const double *l = (const double *)(left.data + at + b);
+        const double *r = (const double *)(right.data + at + b);
+        double *out = (double *)(values.data + start + slots.data[slot + b]);
+        const lanes l0 = {l[0], l[1], l[2], 0}, l1 = {l[3], l[4], l[5], 0};
+        const lanes l2 = {l[6], l[7], l[8], 0};
+        const lanes r0 = {r[0], r[1], r[2], 0}, r1 = {r[3], r[4], r[5], 0};
+        const lanes r2 = {r[6], r[7], r[8], 0};
+        const lanes b0 = x[0] * r0 + x[3] * r1 + x[6] * r2 + y[0] * l0 + y[3] * l1 + y[6] * l2;
+        const lanes b1 = x[1] * r0 + x[4] * r1 + x[7] * r2 + y[1] * l0 + y[4] * l1 + y[7] * l2;
+        const lanes b2 = x[2] * r0 + x[5] * r1 + x[8] * r2 + y[2] * l0 + y[5] * l1 + y[8] * l2;
+        *(lanes *)out += __builtin_shufflevector(b0, b1, 0, 1, 2, 4);
+        *(lanes *)(out + 4) += __builtin_shufflevector(b1, b2, 1, 2, 4, 5);
+        out[8] += b2[2];
     }
 #endif
 """
@@ -278,10 +323,35 @@ def add_rotated(
     k: wp.int32,
     lam: wp.float64,
     mu: wp.float64,
+    means: wp.array2d(dtype=wp.vec3d),
+    mean: wp.int32,
+    volume: wp.float64,
+    averaged: wp.bool,
 ):
-    """values[start + slots[slot + b]] += R (lam G + mu G^T) R^T + mu tr(G) I for low <= b < k.
+    """values[start + slots[slot + b]] += R (E + mu G^T) R^T + mu tr(G) I for low <= b < k.
 
-    G_q = signs[9 (pair + b) + q] table[row + places[9 (pair + b) + q]], both tables seen as flat.
+    G_q = signs[9 (pair + b) + q] table[row + places[9 (pair + b) + q]], both tables seen as flat;
+    E = lam G, or lam volume means[mean + low] (x) means[mean + b] if averaged.
+    """
+    ...
+
+
+@wp.func_native(_PAIRS)
+def add_pairs(
+    values: wp.array(dtype=wp.mat33d),
+    start: wp.int32,
+    slots: wp.array2d(dtype=wp.uint8),
+    slot: wp.int32,
+    left: wp.array2d(dtype=wp.mat33d),
+    right: wp.array2d(dtype=wp.mat33d),
+    at: wp.int32,
+    low: wp.int32,
+    k: wp.int32,
+    factor: wp.float64,
+):
+    """values[start + slots[slot + b]] -= factor (L_low^T R_b + R_low^T L_b) for low <= b < k.
+
+    L_b = left[at + b], R_b = right[at + b], the arrays seen as flat.
     """
     ...
 

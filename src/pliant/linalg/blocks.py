@@ -149,6 +149,19 @@ def _scale_rows(
 
 
 @wp.kernel
+def _hold(
+    first: wp.int32,
+    free: wp.array(dtype=wp.vec3d),
+    given: wp.array(dtype=wp.vec3d),
+    x: wp.array(dtype=wp.vec3d),
+):
+    i = first + wp.tid()
+    for j in range(3):
+        if free[i][j] == wp.float64(0.0):
+            x[i][j] = given[i][j]
+
+
+@wp.kernel
 def _mask(
     first: wp.int32, free: wp.array(dtype=wp.vec3d), x: wp.array(dtype=wp.vec3d)
 ):
@@ -256,6 +269,11 @@ def dot(x: wp.array, y: wp.array, free: wp.array | None = None) -> float:
 def keep_free(x: wp.array, free: wp.array) -> None:
     """Zero the held components of x."""
     launch(_mask, x.shape[0], [free, x])
+
+
+def set_held(x: wp.array, free: wp.array, given: wp.array) -> None:
+    """Held components of x := those of `given`."""
+    launch(_hold, x.shape[0], [free, given, x])
 
 
 class BlockMatrix:

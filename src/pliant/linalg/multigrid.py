@@ -14,10 +14,14 @@ from pliant.core.launch import Recorded, Series, device, to_device, zeros
 from pliant.core.solution import Solution
 from pliant.fem.body import Body
 from pliant.linalg.blocks import BlockMatrix
+from pliant.linalg.coarsest import regularised_inverse
 from pliant.linalg.galerkin import GalerkinProduct, make_weights
 from pliant.linalg.hierarchy import coarse_levels, from_zero
-from pliant.linalg.level_rows import choose_runs, make_rows, prepare_diagonal, round_matrix
+from pliant.linalg.level_rows import make_rows, prepare_diagonal, round_matrix
+from pliant.linalg.patch_smoother import PatchSmoother
+from pliant.linalg.patches import Patches, body_patches, lattice_patches
 from pliant.linalg.smoother import cycle_kernels, to_double, to_single
+from pliant.linalg.stiff_nodes import STIFF_GRAIN, Stiff
 
 REFRESH_COST = 3.0
 """What a refresh costs, in iterations: the hierarchy is recomputed when ageing has cost as much."""
@@ -29,18 +33,19 @@ microseconds, handing it over one or two."""
 SHORT_GRAIN = 1_000
 """Nodes per thread from which interpolation is split (20 ns a node)."""
 
-STIFF_GRAIN = 100
-"""Nodes per thread from which sweeps over stiff nodes alone are split."""
-
 TWICE_FROM = 2
 """First level that is solved by two cycles."""
 
 CONTRAST = 100.0
 """Ratio of the stiffest cell to the softest from which each level is swept three times."""
 
-REGULARISATION = 1e-6
-"""Share of its diagonal added to the coarsest matrix, which is singular for a body that floats
-freely in statics; single precision has rounded it by more than a tenth of this."""
+NODE_SWEEPS = ((4.0, 2), (14.0, 3))
+"""Sweeps from a ratio lambda / mu on (Poisson's ratio 0.4 and 0.467), while nodes are swept singly:
+at 0.45 two need 8 iterations instead of 15, at 0.49 three still need 16 to 32."""
+
+PATCH_SWEEPS = ((30.0, 1), (250.0, 2), (2500.0, 3))
+"""Sweeps over patches from a ratio lambda / mu on (0.484, 0.498, 0.4998). One costs as much as
+nine over nodes; at 0.499 nodes alone need 130 iterations, at 0.4999 more than 400."""
 
 
 class Grid:
@@ -92,36 +97,6 @@ class Grid:
         return np.concatenate(found[0]), np.concatenate(found[1])
 
 
-class Stiff:
-    """Nodes of a level that are swept by themselves, in runs as the level is."""
-
-    def __init__(self, grid: Grid, nodes: np.ndarray):
-        self._grid = grid
-        one, other = grid.coupled(nodes)
-        self.nodes = to_device(nodes, wp.int32)
-        self.near = to_device(np.union1d(nodes, other), wp.int32)
-        among = np.isin(other, nodes)
-        one, other = (np.searchsorted(nodes, ends[among]) for ends in (one, other))
-        reach = int(np.abs(one - other).max(initial=0))
-        runs, alternate = choose_runs(len(nodes), reach, device(), smallest=STIFF_GRAIN // 2)
-        self._runs, self._turns = (runs, 2) if alternate else (1, 1)
-
-    def sweeps(
-        self, kernels: Any, count: int, b: wp.array, x: wp.array, *, down: bool = False
-    ) -> list[Recorded]:
-        """The launches of `count` sweeps for A x = b; down: in the opposite order."""
-        turns = range(self._turns)
-        return [
-            Recorded(
-                kernels.stiff_sweep, self._runs // self._turns,
-                [self._grid.rows, self.nodes, self._runs, self._turns, turn, int(down), b, x],
-                grain=1,
-            )
-            for _ in range(count)
-            for turn in (reversed(turns) if down else turns)
-        ]  # fmt: skip
-
-
 class Multigrid:
     """Preconditioner for a body's matrices; `print(multigrid)` shows the levels."""
 
@@ -137,7 +112,11 @@ class Multigrid:
         self._stale = True
         self._standard: float | None = None
         self._lost = 0.0
-        self.sweeps = 1
+        self._body = body
+        self._patches: list[Patches | None] | None = None
+        self.sweeps, self.patch_sweeps = 1, 0
+        self._for_contrast, self._for_bulk, self._for_patches = 1, 1, 0
+        self.patched: list[PatchSmoother | None] = []
         self.stiff: np.ndarray | None = None
         self.stiff_sweeps = 0
         self.refreshes = 0
@@ -149,9 +128,23 @@ class Multigrid:
         random cells of contrast 1e4, 200,000 of them, need 34 iterations with one sweep and 17 with
         three. Elsewhere one sweep is as fast as two or three.
         """
-        sweeps = 3 if ratio > CONTRAST else 1
-        if sweeps != self.sweeps:
-            self.sweeps, self._matrix = sweeps, None
+        self._for_contrast = 3 if ratio > CONTRAST else 1
+        self._choose_sweeps()
+
+    def expect_bulk(self, ratio: float) -> None:
+        """Prepare for a material whose lambda is `ratio` times its mu at most.
+
+        Near incompressibility what is soft are motions of several nodes that keep the volume of
+        every cell, and no sweep over single nodes finds them (see linalg.patches).
+        """
+        self._for_bulk = max((n for limit, n in NODE_SWEEPS if ratio > limit), default=1)
+        self._for_patches = max((n for limit, n in PATCH_SWEEPS if ratio > limit), default=0)
+        self._choose_sweeps()
+
+    def _choose_sweeps(self) -> None:
+        sweeps = max(self._for_contrast, self._for_bulk)
+        if (sweeps, self._for_patches) != (self.sweeps, self.patch_sweeps):
+            self.sweeps, self.patch_sweeps, self._matrix = sweeps, self._for_patches, None
 
     def expect_stiff(self, nodes: np.ndarray, sweeps: int) -> None:
         """Nodes that a penalty far stiffer than the body ties to each other, as at a weak wall.
@@ -163,6 +156,14 @@ class Multigrid:
         if device() == "cpu" and len(nodes):
             self.stiff, self._matrix = np.unique(nodes).astype(np.int32), None
             self.stiff_sweeps = sweeps
+
+    @property
+    def around_stiff(self) -> int:
+        """Sweeps over the stiff nodes around a coarse correction: a wall's penalty grows with
+        lambda. The cuboid of resolution 25 at 0.45 needs 15 iterations if they are not doubled, and
+        10 if they are.
+        """
+        return self.stiff_sweeps * (2 if self._for_bulk > 1 else 1)
 
     def _bind(self, matrix: BlockMatrix) -> None:
         """Make the levels."""
@@ -188,10 +189,26 @@ class Multigrid:
             Recorded(prepare_diagonal, g.node_count, [g.free, g.rows], grain=500)
             for g in self.grids
         ]
+        self.patched = [None] * len(self.grids)
+        if self.patch_sweeps:
+            self.patched = [
+                None if patches is None else PatchSmoother(grid.rows, patches)
+                for grid, patches in zip(self.grids, self._choose_patches(), strict=True)
+            ]
         last = self.grids[-1].node_count
         self.coarsest = zeros((last, last), wp.mat33f)
         self._cycle = Cycle(self, 1)
         self._casts: dict[tuple, tuple[Recorded, Recorded]] = {}
+
+    def _choose_patches(self) -> list[Patches | None]:
+        """Patches of every level but the coarsest, found once."""
+        if self._patches is None:
+            self._patches = [
+                body_patches(self._body, self._lattice),
+                *(lattice_patches(v.lattice, v.row_start, v.columns) for v in self._levels),
+            ]
+            self._patches[-1] = None
+        return self._patches
 
     def update(self, matrix: BlockMatrix, *, fresh: bool = False) -> None:
         """Called when the matrix has changed; recomputes the hierarchy only if it pays, or fresh.
@@ -229,6 +246,9 @@ class Multigrid:
         for product, diagonal in zip(self._products, self._diagonals[1:], strict=True):
             product.run()
             diagonal.run()
+        for smoother in self.patched:
+            if smoother is not None:
+                smoother.refresh()
         self._invert_coarsest()
         self._stale, self._standard, self._lost = False, None, 0.0
         self.refreshes += 1
@@ -278,7 +298,7 @@ class Cycle:
 
     def __init__(self, multigrid: Multigrid, width: int):
         V = wp.vec3f if width == 1 else wp.types.matrix((3, width), wp.float32)
-        self._kernels = cycle_kernels(width)
+        self._kernels, self._width = cycle_kernels(width), width
         self._multigrid = multigrid
         self.multigrid_grids = multigrid.grids
         sizes = [g.node_count for g in multigrid.grids]
@@ -301,17 +321,21 @@ class Cycle:
         if k == len(m.grids) - 1:
             add(Recorded(K.dense, g.node_count, [m.coarsest, b, x]))
             return x
-        extend(g.sweep(K.forward, b, x))
-        add(g.pass_over(K.residual, x, r))
-        for _ in range(m.sweeps - 1):
-            extend(g.sweep(K.forward, r, d))
-            add(g.pass_over(K.residual, d, r))
-            add(Recorded(K.add, g.node_count, [d, x]))
+        patched = m.patched[k]
+        if patched is not None:
+            extend(patched.down(self._width, m.patch_sweeps, b, x, r))
+        else:
+            extend(g.sweep(K.forward, b, x))
+            add(g.pass_over(K.residual, x, r))
+            for _ in range(m.sweeps - 1):
+                extend(g.sweep(K.forward, r, d))
+                add(g.pass_over(K.residual, d, r))
+                add(Recorded(K.add, g.node_count, [d, x]))
         stiff = Stiff(g, m.stiff) if k == 0 and m.stiff is not None else None
         if stiff is not None:
             change = zeros(g.node_count, x.dtype)
             add(Recorded(K.stiff_clear, len(stiff.nodes), [stiff.nodes, change]))
-            extend(stiff.sweeps(K, m.stiff_sweeps, r, change))
+            extend(stiff.sweeps(K, m.around_stiff, r, change))
             arguments = [g.rows, stiff.near, change, x, r]
             add(Recorded(K.stiff_defect, len(stiff.near), arguments, grain=STIFF_GRAIN))
         coarse_b, count = self._b[k + 1], m.grids[k + 1].node_count
@@ -326,7 +350,10 @@ class Cycle:
         arguments = [m.prolong[k], g.free, coarse, x]
         add(Recorded(K.prolong, g.node_count, arguments, grain=SHORT_GRAIN))
         if stiff is not None:
-            extend(stiff.sweeps(K, m.stiff_sweeps, b, x, down=True))
+            extend(stiff.sweeps(K, m.around_stiff, b, x, down=True))
+        if patched is not None:
+            extend(patched.up(self._width, m.patch_sweeps, b, x))
+            return x
         for _ in range(m.sweeps):
             add(g.pass_over(K.lower_residual, b, x, d))
             extend(g.sweep(K.backward, d, x, r))
@@ -336,40 +363,3 @@ class Cycle:
     def run(self) -> None:
         """z = the cycle applied to b."""
         self._series.run()
-
-
-def regularised_inverse(A: np.ndarray, free: np.ndarray) -> np.ndarray:
-    """Inverse of A + REGULARISATION diag(A) on the free components, zero elsewhere."""
-    out = np.zeros_like(A)
-    part = np.flatnonzero(free)
-    if len(part) == 0:
-        return out
-    B = A[np.ix_(part, part)]
-    root = np.sqrt(np.maximum(np.diag(B), np.finfo(np.float32).tiny))
-    scaled = B / root[:, None] / root[None, :]
-    shift = REGULARISATION
-    while shift < 1e6 and np.isfinite(scaled).all():
-        inverse = _gauss_jordan(scaled + shift * np.eye(len(part)))
-        if inverse is not None:
-            out[np.ix_(part, part)] = inverse / root[:, None] / root[None, :]
-            break
-        shift *= 10.0  # an indefinite matrix: conjugate gradients will say so
-    return out
-
-
-def _gauss_jordan(A: np.ndarray) -> np.ndarray | None:
-    """Inverse of a positive matrix of a few hundred rows; None if a pivot is not positive.
-
-    Not LAPACK: its threads fight ours over the cores, and its bits depend on how many there are.
-    """
-    B = A.copy()
-    for k in range(len(B)):
-        pivot = B[k, k]
-        if not pivot > 0.0:
-            return None
-        row, column = B[k] / pivot, B[:, k].copy()
-        B -= np.multiply.outer(column, row)
-        B[k] = row
-        B[:, k] = -column / pivot
-        B[k, k] = 1.0 / pivot
-    return 0.5 * (B + B.T)

@@ -5,6 +5,9 @@ in the span of the errors of the last few steps (Fischer 1998, for a right-hand 
 time; here the matrix changes too). With D those errors as columns the start x + D c has the
 smallest residual |b - A (x + D c)|; one product of the matrix with all columns finds c. It never
 harms: c = 0 is the guess itself.
+
+`predict` does without a residual: the combination of older errors that gave the newest one, moved
+on by one step (linear prediction), gives the next.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -29,6 +32,9 @@ falls 2, 3, 8, 12, 20-fold with 1, 2, 4, 6, 8; an iteration gains 3-fold."""
 
 SAME = 1e-11
 """Directions whose products differ by less than this share (of a square) are one direction."""
+
+NOISE = 1e-9
+"""The same for a prediction: what the steps' own tolerance blurs must not be read as motion."""
 
 ROWS = 128
 """Nodes per chunk of a sum."""
@@ -97,6 +103,30 @@ def _correct(
 
 
 @wp.kernel
+def _error_gram(first: wp.int32, count: wp.int32, errors: wp.array(dtype=Eight),
+                gram: wp.array(dtype=Gram)):  # fmt: skip
+    """D^T D in chunks."""
+    chunk = first + wp.tid()
+    G = Gram()
+    for i in range(chunk * ROWS, wp.min(count, (chunk + 1) * ROWS)):
+        D = EightSums(errors[i])
+        G += wp.transpose(D) * D
+    gram[chunk] = G
+
+
+@wp.kernel
+def _add_errors(
+    first: wp.int32,
+    errors: wp.array(dtype=Eight),
+    c: Coefficients,
+    x: wp.array(dtype=wp.vec3d),
+):
+    """x += D c."""
+    i = first + wp.tid()
+    x[i] = x[i] + EightSums(errors[i]) * c
+
+
+@wp.kernel
 def _remember(
     first: wp.int32,
     place: wp.int32,
@@ -160,6 +190,21 @@ class RecentErrors:
         )
         return float(self._partial.numpy().sum())
 
+    def predict(self, x: wp.array) -> None:
+        """Add to the guess x the error that the earlier ones foretell."""
+        known = min(self._count, DEPTH)
+        if known < 2:
+            return
+        chunks = self._gram.shape[0]
+        launch(_error_gram, chunks, [len(x), self._errors, self._gram], grain=ROWS_GRAIN)
+        G = self._gram.numpy().sum(axis=0)
+        newest_first = [(self._count - 1 - k) % DEPTH for k in range(known)]
+        newest, older = newest_first[0], newest_first[1:]
+        a = _least_squares(G[np.ix_(older, older)], G[older, newest], same=NOISE)
+        c = np.zeros(DEPTH)
+        c[newest_first[:-1]] = a
+        launch(_add_errors, len(x), [self._errors, Coefficients(*c), x])
+
     def remember(
         self, matrix: BlockMatrix, x: wp.array, weights: Sequence[float], state: Sequence[wp.array]
     ) -> None:
@@ -173,13 +218,13 @@ class RecentErrors:
         self._count += 1
 
 
-def _least_squares(G: np.ndarray, g: np.ndarray) -> np.ndarray:
+def _least_squares(G: np.ndarray, g: np.ndarray, same: float = SAME) -> np.ndarray:
     """c with G c = g, without the directions that rounding has made one."""
     size = np.sqrt(np.diag(G))
     if not (np.isfinite(G).all() and np.isfinite(g).all()):
         return np.zeros_like(g)  # the solver will say what is wrong
     scale = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
     values, vectors = np.linalg.eigh(scale[:, None] * G * scale)
-    keep = values > SAME * values[-1] if values[-1] > 0.0 else np.zeros(len(values), bool)
+    keep = values > same * values[-1] if values[-1] > 0.0 else np.zeros(len(values), bool)
     V = vectors[:, keep]
     return scale * (V @ ((V.T @ (scale * g)) / values[keep]))
