@@ -1,8 +1,6 @@
-"""The matrix of a body: rotated stiffness blocks gathered row by row.
+"""Assembly of a body's elastic matrix from the rotations of its cells, node by node.
 
-The block of nodes i and j is R (lambda G + mu G^T) R^T + mu tr(G) I summed over their common cells.
-The matrix is symmetric: only the blocks on and right of the diagonal are computed; the others will
-be their mirror images (`BlockMatrix.mirror`).
+Only blocks on and right of the diagonal are summed; `BlockMatrix.mirror` completes them.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -12,11 +10,72 @@ be their mirror images (`BlockMatrix.mirror`).
 
 import warp as wp
 
-from pliant.core.block_products import add_rotated
+from pliant.core.block_products import add_pairs, add_rotated
 from pliant.core.launch import launch
 from pliant.fem.block_rows import BlockRows, stored_at
-from pliant.fem.cell_data import HEAVY, CellData
-from pliant.fem.cells import GRID, mean_gradient
+from pliant.fem.cell_data import HEAVY, MEAN, CellData, products
+from pliant.fem.cells import GRID, SIMPLEX
+
+
+@wp.func
+def _row_start(A: BlockRows, i: int) -> int:
+    """Where the row of node i would begin, were its blocks left of the diagonal stored too."""
+    return stored_at(A, i, A.diagonal[i]) - A.diagonal[i] + A.row_start[i]
+
+
+@wp.func
+def _clear_row(A: BlockRows, i: int, diagonal: wp.float64):
+    """Row i := diagonal * I."""
+    middle = stored_at(A, i, A.diagonal[i])
+    for j in range(middle, _row_start(A, i) + A.row_start[i + 1] - A.row_start[i]):
+        A.values[j] = wp.mat33d()
+    A.values[middle] = diagonal * wp.identity(n=3, dtype=wp.float64)
+
+
+@wp.func
+def _add_stiffness(
+    d: CellData,
+    slot: wp.array2d(dtype=wp.uint8),
+    A: BlockRows,
+    i: int,
+    c: int,
+    a: int,
+    R: wp.mat33d,
+    factor: wp.float64,
+):
+    """Row i += factor * R K_ab R^T of the cell c, whose node a is i."""
+    k = d.k
+    start = _row_start(A, i)
+    lam = factor * d.lam[c]
+    mu = factor * d.mu[c]
+    row = d.row[c]
+    unit = wp.identity(n=3, dtype=wp.float64)
+    if d.kind == GRID:  # whose corners are in ascending order: b >= a is right of the diagonal
+        pair = a * k
+        add_rotated(
+            A.values, start, slot, c * k * k + pair, R, d.table, row * d.table.shape[1],
+            d.places, d.signs, pair, a, k, lam, mu, d.mean, row * k, d.volume[row],
+            d.dilatation == MEAN,
+        )  # fmt: skip
+    elif d.kind == SIMPLEX:  # G = V g_a g_b^T: turning the gradients turns it
+        V = d.volume[row]
+        ga = R * d.mean[row, a]
+        for b in range(k):
+            if d.cells[c, b] >= i:
+                gb = R * d.mean[row, b]
+                j = start + int(slot[c, a * k + b])
+                B = wp.outer(lam * V * ga, gb) + wp.outer(mu * V * gb, ga)
+                A.values[j] = A.values[j] + B + (mu * V * wp.dot(ga, gb)) * unit
+    else:
+        for b in range(k):
+            if d.cells[c, b] >= i:
+                j = start + int(slot[c, a * k + b])
+                G = products(d, row, a, b)
+                H = lam * G
+                if d.dilatation == MEAN:
+                    H = wp.outer(lam * d.volume[row] * d.mean[row, a], d.mean[row, b])
+                B = R * (H + mu * wp.transpose(G)) * wp.transpose(R)
+                A.values[j] = A.values[j] + B + (mu * wp.trace(G)) * unit
 
 
 @wp.kernel
@@ -29,37 +88,52 @@ def _assemble(
     stiffness_factor: wp.float64,
     A: BlockRows,
 ):
-    """Blocks on and right of the diagonal."""
     i = first + wp.tid()
-    middle = stored_at(A, i, A.diagonal[i])
-    start = middle - A.diagonal[i] + A.row_start[i]  # where the row would begin
-    for j in range(middle, start + A.row_start[i + 1] - A.row_start[i]):
-        A.values[j] = wp.mat33d()
+    _clear_row(A, i, mass_factor * mass[i])
+    for e in range(d.incident_start[i], d.incident_start[i + 1]):
+        c = d.incident[e] / d.k
+        _add_stiffness(d, slot, A, i, c, d.incident[e] - c * d.k, d.rotations[c], stiffness_factor)
+
+
+@wp.kernel
+def _assemble_corotation(
+    first: wp.int32,
+    d: CellData,
+    slot: wp.array2d(dtype=wp.uint8),
+    mass: wp.array(dtype=wp.float64),
+    mass_factor: wp.float64,
+    stiffness_factor: wp.float64,
+    rotations: wp.array(dtype=wp.mat33d),
+    spin: wp.array2d(dtype=wp.mat33d),
+    bend: wp.array2d(dtype=wp.mat33d),
+    exact: wp.int32,
+    viscous_factor: wp.float64,
+    A: BlockRows,
+):
+    """Rotations of the tangent, and those in d of the damping."""
+    i = first + wp.tid()
+    _clear_row(A, i, mass_factor * mass[i])
     k = d.k
-    unit = wp.identity(n=3, dtype=wp.float64)
     for e in range(d.incident_start[i], d.incident_start[i + 1]):
         c = d.incident[e] / k
         a = d.incident[e] - c * k
-        lam = stiffness_factor * d.lam[c]
-        mu = stiffness_factor * d.mu[c]
-        R = d.rotations[c]
-        row = d.row[c]
-        if d.kind == GRID:  # whose corners are in ascending order: b >= a is right of the diagonal
-            pair = a * k
-            add_rotated(
-                A.values, start, slot, c * k * k + pair, R, d.table, row * d.table.shape[1],
-                d.places, d.signs, pair, a, k, lam, mu,
-            )  # fmt: skip
-        else:  # G = V g_a g_b^T: turning the gradients turns it
-            V = d.table[row, 12]
-            ga = R * mean_gradient(d.kind, d.table, row, a, d.centre_gradient)
-            for b in range(k):
-                if d.cells[c, b] >= i:
-                    gb = R * mean_gradient(d.kind, d.table, row, b, d.centre_gradient)
-                    j = start + int(slot[c, a * k + b])
-                    B = wp.outer(lam * V * ga, gb) + wp.outer(mu * V * gb, ga)
-                    A.values[j] = A.values[j] + B + (mu * V * wp.dot(ga, gb)) * unit
-    A.values[middle] = A.values[middle] + (mass_factor * mass[i]) * unit
+        _add_stiffness(d, slot, A, i, c, a, rotations[c], stiffness_factor)
+        if viscous_factor != wp.float64(0.0):
+            _add_stiffness(d, slot, A, i, c, a, d.rotations[c], viscous_factor)
+        if exact == 1:
+            start = _row_start(A, i)
+            if d.kind == GRID:
+                add_pairs(
+                    A.values, start, slot, c * k * k + a * k, spin, bend, c * k, a, k,
+                    stiffness_factor,
+                )  # fmt: skip
+            else:
+                turn = wp.transpose(stiffness_factor * spin[c, a])
+                curve = wp.transpose(stiffness_factor * bend[c, a])
+                for b in range(k):
+                    if d.cells[c, b] >= i:
+                        j = start + int(slot[c, a * k + b])
+                        A.values[j] = A.values[j] - (turn * bend[c, b] + curve * spin[c, b])
 
 
 def assemble(
@@ -78,3 +152,33 @@ def assemble(
         [data, slot, mass, mass_factor, stiffness_factor, matrix.rows],
         grain=HEAVY,
     )
+
+
+def assemble_corotation(
+    data: CellData,
+    slot: wp.array,
+    matrix,
+    mass: wp.array,
+    rotations: wp.array,
+    spin: wp.array,
+    bend: wp.array,
+    *,
+    mass_factor: float,
+    stiffness_factor: float,
+    viscous_factor: float,
+    exact: bool,
+) -> None:
+    """matrix := mass_factor M + stiffness_factor H + viscous_factor K, not yet mirrored.
+
+    H: the tangent of fem.corotation at `rotations`, or R K R^T alone unless exact; K at the
+    rotations in `data`.
+    """
+    launch(
+        _assemble_corotation,
+        matrix.node_count,
+        [
+            data, slot, mass, mass_factor, stiffness_factor, rotations, spin, bend, int(exact),
+            viscous_factor, matrix.rows,
+        ],
+        grain=HEAVY,
+    )  # fmt: skip

@@ -7,11 +7,14 @@ from functools import cached_property
 import numpy as np
 
 from pliant.core.errors import BadInput
-from pliant.fem.cells import GRID
+from pliant.fem.cells import GRID, QUADRATIC
 from pliant.fem.embedding import Embedding, Surface
 from pliant.fem.ghost import GhostPenalty
 from pliant.fem.pattern import Pattern
 from pliant.geometry.shape import Shape
+
+DEFAULT_ORDER = 2
+"""Order of the shape functions of tetrahedra and triangles that no order is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +22,11 @@ class Body:
     """Nodes, cells and the geometry of each cell; built by GridBody or TetBody.
 
     nodes: (nodes, dim) [m]; cells: (cells, k) node indices, k = 8 or 4 on grids (x fastest) and
-    dim + 1 for simplices. geometry_table[geometry_row[c]] describes cell c (see fem.cells).
-    node_volumes: (cells, k) integrals of the shape functions over the filled part.
+    dim + 1 for simplices; quadratic ones have their edges' nodes after the dim + 1 corners.
+    geometry_table[geometry_row[c]] describes cell c (see fem.cells).
+    node_volumes: (cells, k) integrals of the shape functions over the filled part; of quadratic
+    cells, positive shares of the volume instead (see fem.quadratic_simplices).
+    order: of a simplex's shape functions, 1 or 2.
     """
 
     nodes: np.ndarray
@@ -37,7 +43,8 @@ class Body:
     lattice: np.ndarray | None = None
     shape: Shape | None = None
     requested_size: float | None = None
-    subdivisions: int = 1
+    subdivisions: int | None = None
+    order: int = 1
 
     @property
     def origin_of(self) -> dict | None:
@@ -48,8 +55,10 @@ class Body:
         body: dict = {"kind": "grid" if self.is_grid else "tets"}
         if self.requested_size is not None:
             body[size] = self.requested_size
-        if self.subdivisions > 1:
+        if self.subdivisions is not None:
             body["subdivisions"] = self.subdivisions
+        if not self.is_grid and self.order != DEFAULT_ORDER:
+            body["order"] = self.order
         return {"shape": self.shape.to_dict(), "body": body}
 
     @property
@@ -88,6 +97,8 @@ class Body:
 
     def __repr__(self) -> str:
         kind = "grid" if self.is_grid else "simplex"
+        if self.kind == QUADRATIC:
+            kind = "quadratic simplex"
         return (
             f"<{self.dim}D {kind} body: {len(self.cells)} cells, {len(self.nodes)} nodes, "
             f"volume {self.volume:.6g}>"

@@ -9,13 +9,15 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import share, to_device, zeros
+from pliant.core.point_products import corner_gradient
 from pliant.fem.body import Body
 from pliant.fem.cells import (
     GRID,
+    gradient_moments,
     gradient_product_blocks,
     gradient_products,
     grid_places,
-    mean_gradient,
+    mean_gradients,
 )
 from pliant.fem.frames import qr_rotation, qr_rotation_adjoint, qr_rotation_derivative
 from pliant.fem.polar import rotation, rotation_adjoint, rotation_derivative
@@ -23,9 +25,20 @@ from pliant.fem.polar import rotation, rotation_adjoint, rotation_derivative
 POLAR_FRAME = wp.constant(0)
 QR_FRAME = wp.constant(1)
 
-FRAMES = {"corotated": POLAR_FRAME, "corotated-qr": QR_FRAME}
+FRAMES = {"corotated": POLAR_FRAME, "corotated-frozen": POLAR_FRAME, "corotated-qr": QR_FRAME}
 """Models that take the cells' rotations out, and how: by the polar decomposition, or by the cheaper
 frame of Gram and Schmidt (seed 003, section 4.1.3), which favours the first axis."""
+
+MEAN = wp.constant(0)
+POINTWISE = wp.constant(1)
+
+DILATATIONS = {"mean": MEAN, "pointwise": POINTWISE}
+"""Which dilatation lambda multiplies: the cell's mean (B-bar: Hughes 1980; no locking near a
+Poisson's ratio of 1/2), or that of every point (plain elements, for comparison)."""
+
+SMALLEST_SHARE = 1e-9
+"""Filled share of a cell below which rounding of its moments has destroyed the mean gradients; the
+middle of the cell then stands for them."""
 
 HEAVY = 500
 """Cells or nodes per thread from which these kernels are worth splitting (a microsecond each)."""
@@ -36,6 +49,8 @@ HEAVY = 500
 class CellData:
     """Device arrays of a body's cells and their material.
 
+    moments: `cells.gradient_moments`, for grids.
+    mean: means of grad N_a over the filled part [1/m], volume: of the filled part, by rows.
     shared: all G_ab of the most frequent row of the table, that of full cells on a grid.
     places, signs: `cells.grid_places`, for grids.
     """
@@ -43,7 +58,11 @@ class CellData:
     kind: wp.int32
     k: wp.int32
     frame: wp.int32
-    centre_gradient: wp.vec3d
+    dilatation: wp.int32
+    spacing: wp.float64
+    moments: wp.array2d(dtype=wp.float64)
+    mean: wp.array2d(dtype=wp.vec3d)
+    volume: wp.array(dtype=wp.float64)
     cells: wp.array2d(dtype=wp.int32)
     row: wp.array(dtype=wp.int32)
     table: wp.array2d(dtype=wp.float64)
@@ -69,12 +88,9 @@ def products(d: CellData, row: int, a: int, b: int) -> wp.mat33d:
 
 @wp.func
 def deformation_gradient(d: CellData, c: int, u: wp.array(dtype=wp.vec3d)) -> wp.mat33d:
-    """F = I + sum_a u_a (x) grad N_a in the middle of the cell."""
-    F = wp.identity(n=3, dtype=wp.float64)
-    for a in range(d.k):
-        g = mean_gradient(d.kind, d.table, d.row[c], a, d.centre_gradient)
-        F += wp.outer(u[d.cells[c, a]], g)
-    return F
+    """F = I + sum_a u_a (x) grad N_a, its mean over the cell."""
+    grad = corner_gradient(d.mean, d.row[c] * d.k, d.cells, c * d.k, d.k, u)
+    return wp.identity(n=3, dtype=wp.float64) + grad
 
 
 @wp.func
@@ -101,22 +117,38 @@ def frame_adjoint(d: CellData, R: wp.mat33d, F: wp.mat33d, R_bar: wp.mat33d) -> 
     return rotation_adjoint(R, F, R_bar)
 
 
-def cell_data(body: Body, *, model: str) -> CellData:
+def cell_means(body: Body) -> tuple[np.ndarray, np.ndarray]:
+    """Means of grad N_a (rows, k, 3) [1/m] and filled volumes (rows,) of a body's table."""
+    k, h = body.cells.shape[1], body.spacing
+    volume = np.zeros(len(body.geometry_table))
+    volume[body.geometry_row] = body.cell_volumes
+    mean = mean_gradients(body.kind, body.geometry_table, k, spacing=h)
+    if body.kind == GRID:
+        middle = np.zeros((k, 3))
+        bits = (np.arange(k)[:, None] >> np.arange(body.dim)) & 1
+        middle[:, : body.dim] = (2 * bits - 1) / (2 ** (body.dim - 1) * h)
+        mean[volume < SMALLEST_SHARE * h**body.dim] = middle
+    return mean, volume
+
+
+def cell_data(body: Body, *, model: str, dilatation: str = "mean") -> CellData:
     """The arrays of a body, without a material (zero moduli) and unrotated."""
     n, m, k = len(body.nodes), len(body.cells), body.cells.shape[1]
     positions = body.nodes
     if body.dim == 2:
         positions = np.concatenate([body.nodes, np.zeros((n, 1))], axis=1)
-    centre = np.zeros(3)
-    if body.kind == GRID:
-        centre[: body.dim] = 1.0 / (2 ** (body.dim - 1) * body.spacing)
+    mean, volume = cell_means(body)
     common = int(np.bincount(body.geometry_row).argmax())
     blocks = gradient_product_blocks(body.kind, body.geometry_table[[common]], k)
     data = CellData()
     data.kind = body.kind
     data.k = k
     data.frame = FRAMES.get(model, POLAR_FRAME)
-    data.centre_gradient = wp.vec3d(*centre)
+    data.dilatation = DILATATIONS[dilatation]
+    data.spacing = body.spacing
+    spare = np.zeros((1, *mean.shape[1:]))  # gradients are read four numbers at a time
+    data.mean = to_device(np.concatenate([mean, spare]), wp.vec3d)
+    data.volume = to_device(volume, wp.float64)
     data.cells = share(body.cells, wp.int32)
     data.row = share(body.geometry_row, wp.int32)
     data.table = share(body.geometry_table, wp.float64)
@@ -129,6 +161,7 @@ def cell_data(body: Body, *, model: str) -> CellData:
     data.shared_row = common
     data.shared = to_device(blocks.reshape(k * k, 3, 3), wp.mat33d)
     if body.kind == GRID:
+        data.moments = to_device(gradient_moments(body.geometry_table, body.dim), wp.float64)
         places, signs = grid_places(k)
         data.places = to_device(places.reshape(-1), wp.uint8)
         data.signs = to_device(signs.reshape(-1), wp.float64)

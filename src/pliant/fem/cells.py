@@ -1,15 +1,22 @@
 """What elasticity needs to know of a cell: integrals of products of shape-function gradients.
 
 With G_ab = integral of grad N_a (x) grad N_b over the filled part, the stiffness block of the nodes
-a and b is lambda G + mu (G^T + tr(G) I). Two kinds of cells provide G:
+a and b is lambda G + mu (G^T + tr(G) I). Three kinds of cells provide G:
 
 grid     a partially filled cell of a regular grid. Its trilinear shape functions are products of
          l_0(t) = 1 - t and l_1(t) = t, so every entry of every G_ab is, up to sign, one of 63
          integrals. They follow from the cell's 27 moments; a full cell is nothing special. A 2D
          cell is the same with every z-derivative zero.
 simplex  a tetrahedron or triangle: constant gradients g_a and the volume V; G_ab = V g_a g_b^T.
+quadratic  the same with a node in the middle of every (straight) edge. In the c = dim + 1
+         barycentric coordinates l_m, gradients are linear, grad N_a = sum_m l_m h_am, and the
+         integral of l_m l_n is V (1 + [m = n]) / (c (c + 1)), so that
+         G_ab = V / (c (c + 1)) ((sum_m h_am) (x) (sum_n h_bn) + sum_m h_am (x) h_bm):
+         N_a = l_a (2 l_a - 1), h_am = (4 [m = a] - 1) g_a on corners; N_a = 4 l_i l_j,
+         h_ai = 4 g_j, h_aj = 4 g_i in the middle of the edge ij. Corners come first, then the
+         edges 01, 12, 20 and, of a tetrahedron, 03, 13, 23 (as VTK numbers them).
 
-A row of the geometry table holds the 63, or the 12 gradient components and V.
+A row of the geometry table holds the 63, or the 12 components of g and V; quadratic cells add c.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -22,9 +29,65 @@ import warp as wp
 
 GRID = wp.constant(0)
 SIMPLEX = wp.constant(1)
+QUADRATIC = wp.constant(2)
 
 GRID_ROW = 63
 SIMPLEX_ROW = 13
+QUADRATIC_ROW = 14
+
+SIMPLEX_EDGES = ((0, 1), (1, 2), (2, 0), (0, 3), (1, 3), (2, 3))
+"""Ends of the edges of a tetrahedron; the first three are those of a triangle."""
+
+
+@wp.func
+def _simplex_gradient(table: wp.array2d(dtype=wp.float64), row: int, i: int) -> wp.vec3d:
+    """g_i: gradient of a barycentric coordinate."""
+    return wp.vec3d(table[row, 3 * i], table[row, 3 * i + 1], table[row, 3 * i + 2])
+
+
+@wp.func
+def _edge_end(e: int) -> int:
+    """The second end of edge e (the first is e modulo 3), see SIMPLEX_EDGES."""
+    if e < 3:
+        return (e + 1) % 3
+    return 3
+
+
+@wp.func
+def quadratic_slope(
+    table: wp.array2d(dtype=wp.float64), row: int, corners: int, a: int, m: int
+) -> wp.vec3d:
+    """h_am of a quadratic cell: grad N_a = sum over the corners m of l_m h_am."""
+    if a < corners:
+        if m == a:
+            return wp.float64(3.0) * _simplex_gradient(table, row, a)
+        return -_simplex_gradient(table, row, a)
+    i = (a - corners) % 3
+    j = _edge_end(a - corners)
+    if m == i:
+        return wp.float64(4.0) * _simplex_gradient(table, row, j)
+    if m == j:
+        return wp.float64(4.0) * _simplex_gradient(table, row, i)
+    return wp.vec3d()
+
+
+@wp.func
+def _quadratic_products(
+    table: wp.array2d(dtype=wp.float64), row: int, a: int, b: int
+) -> wp.mat33d:
+    """G_ab of a quadratic cell."""
+    corners = int(table[row, 13])
+    total = wp.mat33d()
+    ha = wp.vec3d()
+    hb = wp.vec3d()
+    for m in range(corners):
+        ham = quadratic_slope(table, row, corners, a, m)
+        hbm = quadratic_slope(table, row, corners, b, m)
+        ha += ham
+        hb += hbm
+        total += wp.outer(ham, hbm)
+    V = table[row, 12]
+    return V / wp.float64(corners * (corners + 1)) * (total + wp.outer(ha, hb))
 
 
 @wp.func
@@ -50,10 +113,10 @@ def gradient_products(
 ) -> wp.mat33d:
     """G_ab, entry [i, j] = integral of d_i N_a d_j N_b over the filled part of the cell."""
     if kind == SIMPLEX:
-        V = table[row, 12]
-        ga = wp.vec3d(table[row, 3 * a], table[row, 3 * a + 1], table[row, 3 * a + 2])
-        gb = wp.vec3d(table[row, 3 * b], table[row, 3 * b + 1], table[row, 3 * b + 2])
-        return wp.outer(V * ga, gb)
+        g = _simplex_gradient(table, row, a)
+        return wp.outer(table[row, 12] * g, _simplex_gradient(table, row, b))
+    if kind == QUADRATIC:
+        return _quadratic_products(table, row, a, b)
     tx = _pair(a, b, 0)
     ty = _pair(a, b, 1)
     tz = _pair(a, b, 2)
@@ -86,7 +149,17 @@ def mean_gradient(
 ) -> wp.vec3d:
     """grad N_a at the middle of the cell; the rotation of a cell is taken there."""
     if kind == SIMPLEX:
-        return wp.vec3d(table[row, 3 * a], table[row, 3 * a + 1], table[row, 3 * a + 2])
+        return _simplex_gradient(table, row, a)
+    if kind == QUADRATIC:
+        corners = int(table[row, 13])
+        if a < corners:
+            return (wp.float64(4.0) / wp.float64(corners) - wp.float64(1.0)) * _simplex_gradient(
+                table, row, a
+            )
+        i = (a - corners) % 3
+        j = _edge_end(a - corners)
+        g = _simplex_gradient(table, row, i) + _simplex_gradient(table, row, j)
+        return wp.float64(4.0) / wp.float64(corners) * g
     return wp.vec3d(
         _sign(a, 0) * centre_gradient[0],
         _sign(a, 1) * centre_gradient[1],
@@ -168,14 +241,68 @@ def simplex_geometry_rows(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return rows, volumes
 
 
+def quadratic_geometry_rows(simplex_rows: np.ndarray, corners: int) -> np.ndarray:
+    """Rows (cells, 14) of quadratic cells from those of the simplices of their corners."""
+    return np.column_stack([simplex_rows, np.full(len(simplex_rows), float(corners))])
+
+
 def gradient_product_blocks(kind: int, rows: np.ndarray, k: int) -> np.ndarray:
     """All G_ab of some cells on the host, (cells, k, k, 3, 3): `gradient_products` in NumPy."""
     if kind == SIMPLEX:
         g = rows[:, :12].reshape(-1, 4, 3)[:, :k]
         return np.einsum("c,cai,cbj->cabij", rows[:, 12], g, g)
-
+    if kind == QUADRATIC:
+        h = quadratic_slopes(rows, k)
+        mean, c = h.sum(axis=2), h.shape[2]
+        products = np.einsum("rami,rbmj->rabij", h, h, optimize=True)
+        products += mean[:, :, None, :, None] * mean[:, None, :, None, :]
+        return products * (rows[:, 12] / (c * (c + 1)))[:, None, None, None, None]
     places, signs = grid_places(k)
     return rows[:, places] * signs
+
+
+def quadratic_slopes(rows: np.ndarray, k: int) -> np.ndarray:
+    """h_am of some quadratic cells of k nodes, (rows, k, corners, 3) [1/m]."""
+    corners = {6: 3, 10: 4}[k]
+    g = rows[:, :12].reshape(-1, 4, 3)
+    h = np.zeros((len(rows), k, corners, 3))
+    for a in range(corners):
+        h[:, a] = -g[:, a, None]
+        h[:, a, a] = 3.0 * g[:, a]
+    for a, (i, j) in enumerate(SIMPLEX_EDGES[: k - corners], corners):
+        h[:, a, i], h[:, a, j] = 4.0 * g[:, j], 4.0 * g[:, i]
+    return h
+
+
+def mean_gradients(kind: int, rows: np.ndarray, k: int, *, spacing: float = 1.0) -> np.ndarray:
+    """Mean of grad N_a over the filled part of some cells, (rows, k, 3) [1/m].
+
+    spacing: of a grid [m]; its rows alone give the means in units of 1/spacing. With the unit-cell
+    coordinate t_i = sum of the N_b with bit i set, sum_b G_ab[i, i] = integral of d_i N_a / h.
+    """
+    if kind == SIMPLEX:
+        return rows[:, :12].reshape(-1, 4, 3)[:, :k].copy()
+    if kind == QUADRATIC:
+        return quadratic_slopes(rows, k).mean(axis=2)
+    G = np.einsum("rabii->rabi", gradient_product_blocks(kind, rows, k))
+    volume = row_volumes(kind, rows, k)
+    return np.einsum("rabi,bi->rai", G, _bits(k)) / np.maximum(volume, 1e-300)[
+        :, None, None
+    ] / spacing
+
+
+def row_volumes(kind: int, rows: np.ndarray, k: int, *, spacing: float = 1.0) -> np.ndarray:
+    """Filled volume of some cells, (rows,) [m^dim]; of a grid in units of spacing^2 [m^2] alone."""
+    if kind in (SIMPLEX, QUADRATIC):
+        return rows[:, 12].copy()
+    t = _bits(k)[:, 0]
+    along_x = gradient_product_blocks(kind, rows, k)[..., 0, 0]
+    return np.einsum("a,rab,b->r", t, along_x, t) * spacing**2
+
+
+def _bits(k: int) -> np.ndarray:
+    """Unit-cell coordinates of a grid cell's corners, (k, 3)."""
+    return ((np.arange(k)[:, None] >> np.arange(3)) & 1).astype(float)
 
 
 def grid_places(k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -206,3 +333,47 @@ def stiffness_blocks(G: np.ndarray, lam: np.ndarray, mu: np.ndarray) -> np.ndarr
     trace = np.trace(G, axis1=-2, axis2=-1)[..., None, None] * np.eye(3)
     shape = (-1, 1, 1, 1, 1)
     return lam.reshape(shape) * G + mu.reshape(shape) * (np.swapaxes(G, -1, -2) + trace)
+
+
+_GRADIENT_POWERS = np.array(
+    [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
+)
+"""Exponents of x, y, z in the monomials 1, x, y, z, yz, xz, xy of a trilinear field's gradient."""
+
+
+def gradient_moments(rows: np.ndarray, dim: int) -> np.ndarray:
+    """Moments of the monomials of a grid cell's gradients, (rows, 49), see core.lattice_products.
+
+    Entry 7 m + n is the integral of phi_m phi_n in coordinates from -1/2 to 1/2, in the units of
+    the rows: spacing^(dim - 2).
+    """
+    n = len(rows)
+    power = np.linalg.inv(_PAIR_COEFFICIENTS)
+    single = np.linalg.inv(_SINGLE_COEFFICIENTS[:, :2])
+    m = np.zeros((n, 3, 3, 3))
+    if dim == 2:
+        m[:, 0, :, 0] = rows[:, [0, 3, 6]] @ power.T
+        m[:, :, 0, 0] = rows[:, [9, 12, 15]] @ power.T
+        corner = rows[:, [27, 30, 33, 36]].reshape(n, 2, 2)
+        m[:, :2, :2, 0] = np.einsum("ap,bq,rpq->rab", single, single, corner)
+    else:
+        pairs = [rows[:, 9 * i : 9 * i + 9].reshape(n, 3, 3) for i in range(3)]
+        flat = [np.einsum("ap,bq,rpq->rab", power, power, p, optimize=True) for p in pairs]
+        m[:, 0], m[:, :, 0], m[:, :, :, 0] = flat
+        mixed = [rows[:, 27 + 12 * i : 39 + 12 * i].reshape(n, 2, 2, 3) for i in range(3)]
+        mixed = [
+            np.einsum("ap,bq,cs,rpqs->rabc", single, single, power, p, optimize=True)[:, 1, 1]
+            for p in mixed
+        ]
+        m[:, 1, 1], m[:, 1, :, 1], m[:, :, 1, 1] = mixed
+    # (t - 1/2)^a in powers of t; what the table does not hold, x^2 y^2 z and the like, is not asked
+    shift = np.array([[1.0, 0.0, 0.0], [-0.5, 1.0, 0.0], [0.25, -1.0, 1.0]])
+    third = shift if dim == 3 else np.eye(3)
+    m = np.einsum("ap,bq,cs,rpqs->rabc", shift, shift, third, m, optimize=True)
+    total = _GRADIENT_POWERS[:, None] + _GRADIENT_POWERS[None]
+    x, y, z = np.moveaxis(total, 2, 0)
+    out = m[:, x, y, z]
+    if dim == 2:
+        flat_only = (_GRADIENT_POWERS[:, 2] == 0) & (_GRADIENT_POWERS[:, :2].sum(axis=1) < 2)
+        out *= flat_only[:, None] & flat_only[None, :]
+    return out.reshape(n, 49)

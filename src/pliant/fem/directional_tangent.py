@@ -23,14 +23,16 @@ import warp as wp
 
 from pliant.fem.law_kernels import change_kernel
 from pliant.fem.laws.compiled import compiled_function
+from pliant.fem.laws.dilatation import MeanEnergy
 from pliant.fem.laws.expression import constant, gradient, variable
 from pliant.fem.laws.law import Energy
+from pliant.fem.mean_dilatation import mean_parts
 
 ENTRIES = [f"{i}{j}" for i in range(3) for j in range(3)]
 
 
 @lru_cache(maxsize=64)
-def directional_kernel(energy: Energy) -> Any | None:
+def directional_kernel(energy: Energy | MeanEnergy) -> Any | None:
     """A kernel like `LawKernels.change`, for u alone; None where the energy has no record."""
     if energy.full is None:
         return None
@@ -54,4 +56,5 @@ def directional_kernel(energy: Energy) -> Any | None:
     ) -> wp.mat33d:
         return along(F, dF, p, c)
 
-    return change_kernel(change_at, name)
+    mean = mean_parts(isinstance(energy, MeanEnergy), len(energy.parameters), name)
+    return change_kernel(change_at, mean, name)

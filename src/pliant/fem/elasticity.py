@@ -5,8 +5,8 @@ The force on node a of a cell with rotation R is, for a field w and a number s,
     f_a = R g_a,   g_a = sum_b K_ab y_b,   y_b = R^T w_b + s (R^T X_b - X_b).
 
 With w = s u it is s times the corotated force K (R^T (X + u) - X) rotated back (seed 000, eq.
-2.7.1); with R = I it is K w. Every integrator needs only this form (see dynamics.integrators), so
-its tangent and adjoint are all the derivatives of elasticity there are.
+2.7.1); with R = I it is K w. K is that of fem.cell_forces. The linear model, the frozen ones and
+damping need only this form; the corotated energy is fem.corotation.
 
 Cell kernels write to their own cell, node kernels gather: no atomics, the same bits every time.
 """
@@ -19,7 +19,7 @@ Cell kernels write to their own cell, node kernels gather: no atomics, the same 
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import column, launch, share, to_device, zeros
+from pliant.core.launch import column, launch, share, zeros
 from pliant.fem.assembly import assemble
 from pliant.fem.body import Body
 from pliant.fem.cell_data import (
@@ -29,8 +29,9 @@ from pliant.fem.cell_data import (
     cell_data,
     deformation_gradient,
     frame,
-    products,
 )
+from pliant.fem.cell_forces import place_forces, place_local, place_turned_lattice
+from pliant.fem.cells import GRID
 from pliant.fem.force_derivatives import add_force_adjoint, add_force_tangents
 from pliant.fem.ghost_operator import GhostOperator
 
@@ -41,58 +42,30 @@ def _rotations(first: wp.int32, d: CellData, u: wp.array(dtype=wp.vec3d)):
     d.rotations[c] = frame(d, deformation_gradient(d, c, u))
 
 
-@wp.func
-def _lame_product(
-    G: wp.mat33d, y: wp.vec3d, lam: wp.float64, mu: wp.float64
-) -> wp.vec3d:
-    """(lambda G + mu (G^T + tr(G) I)) y."""
-    return lam * (G * y) + mu * (y * G + wp.trace(G) * y)
-
-
-@wp.func
-def _local(
-    d: CellData, c: int, b: int, R: wp.mat33d, w: wp.array(dtype=wp.vec3d), s: wp.float64
-) -> wp.vec3d:
-    """y_b; positions are taken relative to the cell's first node, which K cannot see."""
-    X = d.positions[d.cells[c, b]] - d.positions[d.cells[c, 0]]
-    # v * R is R^T v; X apart from w, or small displacements drown in its rounding
-    return w[d.cells[c, b]] * R + s * (X * R - X)
-
-
 @wp.kernel
 def _cell_forces(
     first: wp.int32,
     d: CellData,
     w: wp.array(dtype=wp.vec3d),
     s: wp.float64,
+    local: wp.array2d(dtype=wp.vec3d),
     out: wp.array2d(dtype=wp.vec3d),
 ):
     c = first + wp.tid()
     R = d.rotations[c]
-    for a in range(d.k):
-        g = wp.vec3d()
-        for b in range(d.k):
-            G = products(d, d.row[c], a, b)
-            g += _lame_product(G, _local(d, c, b, R, w, s), d.lam[c], d.mu[c])
-        out[c, a] = R * g
-
-
-@wp.func
-def _gradient_integral(d: CellData, c: int, a: int) -> wp.vec3d:
-    """Integral of grad N_a over the filled part: G_ab summed over b against a linear field."""
-    total = wp.vec3d()
-    for b in range(d.k):
-        G = products(d, d.row[c], a, b)
-        X = d.positions[d.cells[c, b]] - d.positions[d.cells[c, 0]]
-        total += wp.vec3d(G[0, 0] * X[0], G[1, 0] * X[0], G[2, 0] * X[0])
-    return total
+    if d.kind == GRID:
+        _energy = place_turned_lattice(d, c, R, wp.mat33d(), d.lam[c], d.mu[c], w, s, out)
+    else:
+        place_local(d, c, R, w, s, local)
+        place_forces(d, c, d.lam[c], d.mu[c], local, out)
+        for a in range(d.k):
+            out[c, a] = R * out[c, a]
 
 
 @wp.kernel
 def _rest_forces(
     first: wp.int32,
     d: CellData,
-    gradient_integral: wp.array2d(dtype=wp.vec3d),
     dim: wp.float64,
     factor: wp.float64,
     out: wp.array(dtype=wp.vec3d),
@@ -107,17 +80,8 @@ def _rest_forces(
         c = d.incident[e] / d.k
         stress = dim * d.lam[c] + wp.float64(2.0) * d.mu[c]
         a = d.incident[e] - c * d.k
-        total += stress * (d.rotations[c] * gradient_integral[d.row[c], a])
+        total += stress * d.volume[d.row[c]] * (d.rotations[c] * d.mean[d.row[c], a])
     out[i] = out[i] + factor * total
-
-
-@wp.kernel
-def _gradient_integrals(
-    first: wp.int32, d: CellData, cell: wp.array(dtype=wp.int32), out: wp.array2d(dtype=wp.vec3d)
-):
-    r = first + wp.tid()
-    for a in range(d.k):
-        out[r, a] = _gradient_integral(d, cell[r], a)
 
 
 @wp.kernel
@@ -163,35 +127,66 @@ def _gather(
     out[i] = out[i] + factor * total
 
 
+@wp.kernel
+def _cell_energies(
+    first: wp.int32,
+    d: CellData,
+    u: wp.array(dtype=wp.vec3d),
+    local: wp.array2d(dtype=wp.vec3d),
+    forces: wp.array2d(dtype=wp.vec3d),
+    out: wp.array(dtype=wp.float64),
+):
+    """out[c] = 1/2 sum_a y_a . g_a."""
+    c = first + wp.tid()
+    place_local(d, c, d.rotations[c], u, wp.float64(1.0), local)
+    place_forces(d, c, d.lam[c], d.mu[c], local, forces)
+    total = wp.float64(0.0)
+    for a in range(d.k):
+        total += wp.dot(local[c, a], forces[c, a])
+    out[c] = wp.float64(0.5) * total
+
+
+def ghost_energy(ghost: GhostOperator | None, u: wp.array) -> float:
+    """Energy [J] of the ghost penalty at u."""
+    if ghost is None:
+        return 0.0
+    force = zeros(len(u), wp.vec3d)
+    ghost.add_force(u, force)
+    return 0.5 * float(np.sum(force.numpy() * u.numpy()))
+
+
+@wp.kernel
+def _stretches(
+    first: wp.int32, d: CellData, u: wp.array(dtype=wp.vec3d), out: wp.array(dtype=wp.float64)
+):
+    c = first + wp.tid()
+    out[c] = wp.determinant(deformation_gradient(d, c, u))
+
+
+def gather(data: CellData, per_cell: wp.array, factor: float, out: wp.array) -> None:
+    """out += factor * the cells' contributions (cells, k) to the nodes."""
+    launch(_gather, len(out), [data, per_cell, factor, out])
+
+
 class Elasticity:
     """A body's elastic operator on the device. Fields are wp.array(dtype=vec3d), one per node."""
 
-    def __init__(self, body: Body, *, model: str = "corotated"):
+    def __init__(self, body: Body, *, model: str = "corotated", dilatation: str = "mean"):
         self.body = body
         self.corotated = model in FRAMES
-        m, k = len(body.cells), body.cells.shape[1]
-        self.node_count, self.cell_count = len(body.nodes), m
-        self.data = data = cell_data(body, model=model)
+        self.node_count, self.cell_count = len(body.nodes), len(body.cells)
+        self.data = data = cell_data(body, model=model, dilatation=dilatation)
         self._slot = share(body.pattern.slot, wp.uint8)
-        rows = len(body.geometry_table)
-        example = np.zeros(rows, np.int32)  # any cell with that row
-        example[body.geometry_row] = np.arange(m)
-        self._gradient_integrals = zeros((rows, k), wp.vec3d)
-        launch(
-            _gradient_integrals,
-            rows,
-            [data, to_device(example, wp.int32), self._gradient_integrals],
-        )
-        self._per_cell: wp.array | None = None
+        self._per_cell: tuple[wp.array, wp.array] | None = None
         self._product = zeros(self.node_count, wp.vec3d)
-        self._ghost = None if body.ghost is None else GhostOperator(body.ghost, data)
+        self.ghost = None if body.ghost is None else GhostOperator(body.ghost, data)
 
     def set_material(self, lam: np.ndarray, mu: np.ndarray) -> None:
         """Lame coefficients of every cell [Pa]."""
         self.data.lam.assign(np.ascontiguousarray(lam, float))
         self.data.mu.assign(np.ascontiguousarray(mu, float))
-        if self._ghost is not None:
-            self._ghost.set_material()
+        if self.ghost is not None:
+            self.ghost.set_material()
 
     def rotate(self, u: wp.array) -> None:
         """Take the cells' rotations from the displacement u (identity in the linear model)."""
@@ -211,16 +206,32 @@ class Elasticity:
         """The blocks on and right of the diagonal."""
         factors = {"mass_factor": mass_factor, "stiffness_factor": stiffness_factor}
         assemble(self.data, self._slot, matrix, mass, **factors)
-        if self._ghost is not None and stiffness_factor != 0.0:
-            self._ghost.assemble(matrix, stiffness_factor, mirrored=False)
+        if self.ghost is not None and stiffness_factor != 0.0:
+            self.ghost.assemble(matrix, stiffness_factor, mirrored=False)
 
     def add_force(self, w: wp.array, s: float, out: wp.array, *, factor: float = 1.0) -> None:
         """out += factor * f(w, s), at the current rotations."""
-        cells = self._scratch()
-        launch(_cell_forces, self.cell_count, [self.data, w, s, cells], grain=HEAVY)
-        launch(_gather, self.node_count, [self.data, cells, factor, out])
-        if self._ghost is not None:
-            self._ghost.add_force(w, out, factor=factor)
+        local, cells = self._scratch()
+        launch(_cell_forces, self.cell_count, [self.data, w, s, local, cells], grain=HEAVY)
+        gather(self.data, cells, factor, out)
+        if self.ghost is not None:
+            self.ghost.add_force(w, out, factor=factor)
+
+    def stretches(self, u: wp.array) -> np.ndarray:
+        """det F of the cells' mean deformation gradients, (cells,); negative: inside out."""
+        out = zeros(self.cell_count, wp.float64)
+        launch(_stretches, self.cell_count, [self.data, u, out], grain=HEAVY)
+        return out.numpy()
+
+    def energy(self, u: wp.array) -> float:
+        """Energy [J] at the displacement u, the ghost penalty's included."""
+        self.rotate(u)
+        local, cells = self._scratch()
+        energies = zeros(self.cell_count, wp.float64)
+        launch(
+            _cell_energies, self.cell_count, [self.data, u, local, cells, energies], grain=HEAVY
+        )
+        return float(energies.numpy().sum()) + ghost_energy(self.ghost, u)
 
     def assemble_and_add_force(
         self, matrix, mass: wp.array, w: wp.array, s: float, out: wp.array, scratch: wp.array,
@@ -245,7 +256,7 @@ class Elasticity:
             launch(
                 _rest_forces,
                 self.node_count,
-                [self.data, self._gradient_integrals, float(self.body.dim), -factor * s, out],
+                [self.data, float(self.body.dim), -factor * s, out],
                 grain=HEAVY,
             )
 
@@ -260,31 +271,30 @@ class Elasticity:
         """
         at = turned if self.corotated else None
         add_force_tangents(self.data, w, s, at, d_turned, d_lam, d_mu, out, factor)
-        if self._ghost is None:
+        if self.ghost is None:
             return
         for j in range(out.shape[1]):
-            self._ghost.add_force_by_moduli(
-                w, column(d_lam, j), column(d_mu, j), column(out, j), factor=factor
-            )
+            self.ghost.add_force_by_shear(w, column(d_mu, j), column(out, j), factor=factor)
 
     def add_force_adjoint(
         self, w: wp.array, s: float, turned: wp.array, f_bar: wp.array, lam_bar: wp.array,
         mu_bar: wp.array, turned_bar: wp.array,
     ) -> None:
         """Transpose of `add_force_tangents`: adds to lam_bar, mu_bar and turned_bar."""
-        cells = self._scratch()
+        _, cells = self._scratch()
         at = turned if self.corotated else None
         add_force_adjoint(self.data, w, s, at, f_bar, lam_bar, mu_bar, cells)
         if self.corotated:
-            launch(_gather, self.node_count, [self.data, cells, 1.0, turned_bar])
-        if self._ghost is not None:
-            self._ghost.add_moduli_adjoint(w, f_bar, lam_bar, mu_bar)
+            gather(self.data, cells, 1.0, turned_bar)
+        if self.ghost is not None:
+            self.ghost.add_shear_adjoint(w, f_bar, mu_bar)
 
     def release(self) -> None:
         """Give back the scratch memory of `add_force` and its derivatives; they take it anew."""
         self._per_cell = None
 
-    def _scratch(self) -> wp.array:
+    def _scratch(self) -> tuple[wp.array, wp.array]:
         if self._per_cell is None:
-            self._per_cell = zeros((self.cell_count, int(self.data.k)), wp.vec3d)
+            shape = (self.cell_count, int(self.data.k))
+            self._per_cell = (zeros(shape, wp.vec3d), zeros(shape, wp.vec3d))
         return self._per_cell

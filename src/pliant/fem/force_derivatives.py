@@ -1,13 +1,12 @@
 """Derivatives of the elastic forces of `elasticity` by rotations and moduli.
 
-A rotation changes by dR = R [t]x with the spin t of its cell. With y_b as in `elasticity` and the
-tensor T_ijk = sum_b (G_ab)_ij (y_b)_k of a node a of the cell,
+A rotation changes by dR = R [t]x with the spin t of its cell. With y and g of `cell_forces`,
 
     df_a = R (S t + dlam g_lam + dmu g_mu),   g = lam g_lam + mu g_mu = sum_b K_ab y_b,
     S t  = t x g + sum_b K_ab (y_b x t):
 
-the rest shape has no part in S, because K does not see a rotation of it. T is summed once for all
-directions, so that many cost little more than one.
+the rest shape has no part in S, because K does not see a rotation of it. The sums over pairs of
+nodes are taken once for all directions, so that many cost little more than one.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -17,7 +16,6 @@ directions, so that many cost little more than one.
 
 import warp as wp
 
-from pliant.core.block_products import NineByThree, outer_sum
 from pliant.core.launch import launch, zeros
 from pliant.fem.cell_data import (
     HEAVY,
@@ -25,37 +23,61 @@ from pliant.fem.cell_data import (
     deformation_gradient,
     frame_adjoint,
     frame_derivative,
-    products,
 )
-from pliant.fem.cells import GRID, mean_gradient
+from pliant.fem.cell_forces import place_forces, place_local, place_spun
 from pliant.fem.polar import axial
 
 
 @wp.struct
-class NodeForce:
-    """What a cell's force on one of its nodes is made of, in the cell's own frame."""
+class ForceParts:
+    """What the cells' forces on their nodes (cells, k) are made of, each in its cell's frame.
 
-    by_lam: wp.vec3d
-    by_mu: wp.vec3d
-    by_spin: wp.mat33d
+    y: the field; by_lam, by_mu: forces for one modulus alone; spun: scratch; by_x, by_y, by_z: the
+    columns of S, the change of the force by a spin of the frame.
+    """
+
+    y: wp.array2d(dtype=wp.vec3d)
+    spun: wp.array2d(dtype=wp.vec3d)
+    by_lam: wp.array2d(dtype=wp.vec3d)
+    by_mu: wp.array2d(dtype=wp.vec3d)
+    by_x: wp.array2d(dtype=wp.vec3d)
+    by_y: wp.array2d(dtype=wp.vec3d)
+    by_z: wp.array2d(dtype=wp.vec3d)
 
 
 @wp.kernel
-def _local_fields(
+def _force_parts(
     first: wp.int32,
     d: CellData,
     w: wp.array(dtype=wp.vec3d),
     s: wp.float64,
-    local: wp.array2d(dtype=wp.vec3d),
+    p: ForceParts,
 ):
-    """y_b of every cell."""
     c = first + wp.tid()
-    R = d.rotations[c]
-    origin = d.positions[d.cells[c, 0]]
-    for b in range(d.k):
-        i = d.cells[c, b]
-        X = d.positions[i] - origin
-        local[c, b] = w[i] * R + s * (X * R - X)
+    zero = wp.float64(0.0)
+    one = wp.float64(1.0)
+    place_local(d, c, d.rotations[c], w, s, p.y)
+    place_forces(d, c, one, zero, p.y, p.by_lam)
+    place_forces(d, c, zero, one, p.y, p.by_mu)
+    place_spun(d, c, 0, p.y, p.spun)
+    place_forces(d, c, d.lam[c], d.mu[c], p.spun, p.by_x)
+    place_spun(d, c, 1, p.y, p.spun)
+    place_forces(d, c, d.lam[c], d.mu[c], p.spun, p.by_y)
+    place_spun(d, c, 2, p.y, p.spun)
+    place_forces(d, c, d.lam[c], d.mu[c], p.spun, p.by_z)
+    for a in range(d.k):
+        g = d.lam[c] * p.by_lam[c, a] + d.mu[c] * p.by_mu[c, a]
+        p.by_x[c, a] = p.by_x[c, a] + wp.vec3d(zero, -g[2], g[1])
+        p.by_y[c, a] = p.by_y[c, a] + wp.vec3d(g[2], zero, -g[0])
+        p.by_z[c, a] = p.by_z[c, a] + wp.vec3d(-g[1], g[0], zero)
+
+
+def _parts(data: CellData, w: wp.array, s: float) -> ForceParts:
+    p = ForceParts()
+    for name in ("y", "spun", "by_lam", "by_mu", "by_x", "by_y", "by_z"):
+        setattr(p, name, zeros(data.cells.shape, wp.vec3d))
+    launch(_force_parts, data.cells.shape[0], [data, w, s, p], grain=HEAVY)
+    return p
 
 
 @wp.kernel
@@ -73,64 +95,15 @@ def _spins(
     for j in range(d_turned.shape[1]):
         dF = wp.mat33d()
         for a in range(d.k):
-            g = mean_gradient(d.kind, d.table, d.row[c], a, d.centre_gradient)
-            dF += wp.outer(d_turned[d.cells[c, a], j], g)
+            dF += wp.outer(d_turned[d.cells[c, a], j], d.mean[d.row[c], a])
         spins[c, j] = axial(wp.transpose(R) * frame_derivative(d, R, F, dF))
-
-
-@wp.func
-def _node_force(d: CellData, c: int, a: int, local: wp.array2d(dtype=wp.vec3d)) -> NodeForce:
-    T = NineByThree()  # T_ijk = T[3 i + j, k]
-    row = d.row[c]
-    if d.kind == GRID:
-        pair = a * d.k
-        table_row = row * d.table.shape[1]
-        T = outer_sum(d.table, table_row, d.places, d.signs, pair, d.k, local, c * d.k)
-    else:
-        for b in range(d.k):
-            G = products(d, row, a, b)
-            y = local[c, b]
-            for i in range(3):
-                for j in range(3):
-                    for k in range(3):
-                        T[3 * i + j, k] += G[i, j] * y[k]
-    trace = wp.vec3d(
-        T[0, 0] + T[4, 0] + T[8, 0],
-        T[0, 1] + T[4, 1] + T[8, 1],
-        T[0, 2] + T[4, 2] + T[8, 2],
-    )
-    out = NodeForce()
-    out.by_lam = wp.vec3d(
-        T[0, 0] + T[1, 1] + T[2, 2], T[3, 0] + T[4, 1] + T[5, 2], T[6, 0] + T[7, 1] + T[8, 2]
-    )
-    out.by_mu = trace + wp.vec3d(
-        T[0, 0] + T[3, 1] + T[6, 2],
-        T[1, 0] + T[4, 1] + T[7, 2],
-        T[2, 0] + T[5, 1] + T[8, 2],
-    )
-    lam = d.lam[c]
-    mu = d.mu[c]
-    # sum_b K_ab [y_b]x, its three terms those of K = lam G + mu (G^T + tr(G) I)
-    by_rows = lam * wp.matrix_from_rows(
-        wp.vec3d(T[1, 2] - T[2, 1], T[2, 0] - T[0, 2], T[0, 1] - T[1, 0]),
-        wp.vec3d(T[4, 2] - T[5, 1], T[5, 0] - T[3, 2], T[3, 1] - T[4, 0]),
-        wp.vec3d(T[7, 2] - T[8, 1], T[8, 0] - T[6, 2], T[6, 1] - T[7, 0]),
-    )
-    across = mu * wp.matrix_from_cols(
-        wp.vec3d(T[3, 2] - T[6, 1], T[4, 2] - T[7, 1], T[5, 2] - T[8, 1]),
-        wp.vec3d(T[6, 0] - T[0, 2], T[7, 0] - T[1, 2], T[8, 0] - T[2, 2]),
-        wp.vec3d(T[0, 1] - T[3, 0], T[1, 1] - T[4, 0], T[2, 1] - T[5, 0]),
-    )
-    force = lam * out.by_lam + mu * out.by_mu
-    out.by_spin = by_rows + across + wp.skew(mu * trace - force)
-    return out
 
 
 @wp.kernel
 def _force_tangents(
     first: wp.int32,
     d: CellData,
-    local: wp.array2d(dtype=wp.vec3d),
+    p: ForceParts,
     spins: wp.array2d(dtype=wp.vec3d),
     d_lam: wp.array2d(dtype=wp.float64),
     d_mu: wp.array2d(dtype=wp.float64),
@@ -140,10 +113,12 @@ def _force_tangents(
     i = first + wp.tid()
     for e in range(d.incident_start[i], d.incident_start[i + 1]):
         c = d.incident[e] / d.k
-        f = _node_force(d, c, d.incident[e] - c * d.k, local)
+        a = d.incident[e] - c * d.k
         R = factor * d.rotations[c]
         for j in range(out.shape[1]):
-            change = f.by_spin * spins[c, j] + d_lam[c, j] * f.by_lam + d_mu[c, j] * f.by_mu
+            t = spins[c, j]
+            change = d_lam[c, j] * p.by_lam[c, a] + d_mu[c, j] * p.by_mu[c, a]
+            change += t[0] * p.by_x[c, a] + t[1] * p.by_y[c, a] + t[2] * p.by_z[c, a]
             out[i, j] = out[i, j] + R * change
 
 
@@ -160,14 +135,13 @@ def add_force_tangents(
 ) -> None:
     """out += factor * df, (nodes, directions); turned: None if the rotations stay."""
     cells = data.cells.shape[0]
-    local, spins = zeros(data.cells.shape, wp.vec3d), zeros((cells, out.shape[1]), wp.vec3d)
-    launch(_local_fields, cells, [data, w, s, local], grain=HEAVY)
+    spins = zeros((cells, out.shape[1]), wp.vec3d)
     if turned is not None:
         launch(_spins, cells, [data, turned, d_turned, spins], grain=HEAVY)
     launch(
         _force_tangents,
         out.shape[0],
-        [data, local, spins, d_lam, d_mu, factor, out],
+        [data, _parts(data, w, s), spins, d_lam, d_mu, factor, out],
         grain=HEAVY,
     )
 
@@ -176,7 +150,7 @@ def add_force_tangents(
 def _force_adjoint(
     first: wp.int32,
     d: CellData,
-    local: wp.array2d(dtype=wp.vec3d),
+    p: ForceParts,
     turned: wp.array(dtype=wp.vec3d),
     corotated: wp.int32,
     f_bar: wp.array(dtype=wp.vec3d),
@@ -190,11 +164,12 @@ def _force_adjoint(
     by_mu = wp.float64(0.0)
     spin_bar = wp.vec3d()
     for a in range(d.k):
-        f = _node_force(d, c, a, local)
         bar = f_bar[d.cells[c, a]] * R
-        by_lam += wp.dot(bar, f.by_lam)
-        by_mu += wp.dot(bar, f.by_mu)
-        spin_bar += bar * f.by_spin
+        by_lam += wp.dot(bar, p.by_lam[c, a])
+        by_mu += wp.dot(bar, p.by_mu[c, a])
+        spin_bar += wp.vec3d(
+            wp.dot(bar, p.by_x[c, a]), wp.dot(bar, p.by_y[c, a]), wp.dot(bar, p.by_z[c, a])
+        )
     lam_bar[c] = lam_bar[c] + by_lam
     mu_bar[c] = mu_bar[c] + by_mu
     if corotated == 1:
@@ -202,8 +177,7 @@ def _force_adjoint(
         R_bar = R * wp.skew(wp.float64(0.5) * spin_bar)  # <R_bar, R [t]x> = spin_bar . t
         F_bar = frame_adjoint(d, R, F, R_bar)
         for a in range(d.k):
-            g = mean_gradient(d.kind, d.table, d.row[c], a, d.centre_gradient)
-            turned_bar[c, a] = F_bar * g
+            turned_bar[c, a] = F_bar * d.mean[d.row[c], a]
 
 
 def add_force_adjoint(
@@ -221,12 +195,10 @@ def add_force_adjoint(
     Each cell's share of the dual of `turned` is put into turned_bar, (cells, nodes of a cell).
     """
     cells = data.cells.shape[0]
-    local = zeros(data.cells.shape, wp.vec3d)
-    launch(_local_fields, cells, [data, w, s, local], grain=HEAVY)
     at, corotated = (w, 0) if turned is None else (turned, 1)
     launch(
         _force_adjoint,
         cells,
-        [data, local, at, corotated, f_bar, lam_bar, mu_bar, turned_bar],
+        [data, _parts(data, w, s), at, corotated, f_bar, lam_bar, mu_bar, turned_bar],
         grain=HEAVY,
     )

@@ -1,7 +1,8 @@
 """The ghost penalty on the device: second differences across the faces of cut cells (fem.ghost).
 
-Its weight is the mean of lambda + 2 mu around a node, so it follows the material; it is blind to
-rigid motion and needs no rotations.
+Its weight is the mean of 4 mu around a node (lambda + 2 mu at a Poisson's ratio of 1/3), so it
+follows the material; lambda has no share, or the penalty would lock cut cells near a ratio of 1/2.
+It is blind to rigid motion and needs no rotations.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -16,6 +17,9 @@ from pliant.fem.block_rows import BlockRows, add_block, stored_at
 from pliant.fem.cell_data import CellData
 from pliant.fem.ghost import GHOST_INERTIA, GhostPenalty
 
+GHOST_SHEAR = wp.constant(wp.float64(4.0))
+"""Modulus of the ghost penalty over mu."""
+
 
 @wp.func
 def _second_difference(
@@ -26,11 +30,11 @@ def _second_difference(
 
 @wp.func
 def _node_modulus(d: CellData, i: int) -> wp.float64:
-    """Mean of lambda + 2 mu over the cells around the node: the scale of the ghost penalty."""
+    """Mean of 4 mu over the cells around the node: the scale of the ghost penalty."""
     total = wp.float64(0.0)
     for e in range(d.incident_start[i], d.incident_start[i + 1]):
         c = d.incident[e] / d.k
-        total += d.lam[c] + wp.float64(2.0) * d.mu[c]
+        total += GHOST_SHEAR * d.mu[c]
     return total / wp.float64(d.incident_start[i + 1] - d.incident_start[i])
 
 
@@ -139,7 +143,6 @@ def _ghost_adjoint(
     neighbour: wp.array2d(dtype=wp.int32),
     w: wp.array(dtype=wp.vec3d),
     f_bar: wp.array(dtype=wp.vec3d),
-    lam_bar: wp.array(dtype=wp.float64),
     mu_bar: wp.array(dtype=wp.float64),
 ):
     """Moduli's share of the ghost force: node energies handed to the cells around the node."""
@@ -157,8 +160,7 @@ def _ghost_adjoint(
                     _second_difference(f_bar, i, minus, plus),
                 )
                 total += v * product / wp.float64(d.incident_start[i + 1] - d.incident_start[i])
-    lam_bar[c] = lam_bar[c] + total
-    mu_bar[c] = mu_bar[c] + wp.float64(2.0) * total
+    mu_bar[c] = mu_bar[c] + GHOST_SHEAR * total
 
 
 class GhostOperator:
@@ -188,26 +190,24 @@ class GhostOperator:
         """out += factor * penalty * w."""
         launch(_ghost_forces, self._count, [self._scaled, self._neighbour, w, factor, out])
 
-    def add_force_by_moduli(
-        self, w: wp.array, d_lam: wp.array, d_mu: wp.array, out: wp.array, *, factor: float
+    def add_force_by_shear(
+        self, w: wp.array, d_mu: wp.array, out: wp.array, *, factor: float
     ) -> None:
-        """out += factor * (change of the penalty by changes of the moduli) * w."""
+        """out += factor * (change of the penalty by a change of mu) * w."""
         change = zeros(self._count, wp.vec3d)
         probe = CellData()
         for name in ("k", "incident_start", "incident"):
             setattr(probe, name, getattr(self._data, name))
-        probe.lam, probe.mu = d_lam, d_mu
+        probe.mu = d_mu
         launch(_ghost_scale, self._count, [probe, self._weight, change])
         launch(_ghost_forces, self._count, [change, self._neighbour, w, factor, out])
 
-    def add_moduli_adjoint(
-        self, w: wp.array, f_bar: wp.array, lam_bar: wp.array, mu_bar: wp.array
-    ) -> None:
-        """Transpose of `add_force_by_moduli`: adds to lam_bar and mu_bar."""
+    def add_shear_adjoint(self, w: wp.array, f_bar: wp.array, mu_bar: wp.array) -> None:
+        """Transpose of `add_force_by_shear`: adds to mu_bar."""
         launch(
             _ghost_adjoint,
             self._cells,
-            [self._data, self._weight, self._neighbour, w, f_bar, lam_bar, mu_bar],
+            [self._data, self._weight, self._neighbour, w, f_bar, mu_bar],
         )
 
 

@@ -1,7 +1,6 @@
 """A body of partially filled cells of a regular grid, from a signed distance."""
 
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -13,12 +12,11 @@ from pliant.fem.cutcells import cut_cells
 from pliant.fem.embedding import Embedding, Surface
 from pliant.fem.ghost import GHOST_PENALTY, GhostPenalty, ghost_weights
 from pliant.fem.pattern import Pattern, lattice_pattern
+from pliant.fem.sharp_cut import added_moments, is_sharp, sharp_cut
+from pliant.fem.surface_states import SNAP
 from pliant.geometry.field import SampledField
 from pliant.geometry.shape import Shape
-
-SNAP = 1e-5
-"""Distances below SNAP * spacing count as zero (seed 000, section 2.5.2.6): the surface then runs
-through the node. Without it, a body aligned with the grid gets slivers from rounding alone."""
+from pliant.geometry.surfaces import surfaces_of
 
 LARGEST_LATTICE = 300_000_000
 """Lattice nodes that may be sampled; beyond it the distances alone would take 2.4 GB."""
@@ -32,41 +30,31 @@ def GridBody(
     shape: Shape,
     spacing: float | None = None,
     *,
-    subdivisions: int = 1,
+    subdivisions: int | None = None,
     ghost_penalty: float = GHOST_PENALTY,
 ) -> Body:
     """Active cells of the lattice of integer multiples of `spacing` [m] that the shape fills.
 
-    A sampled field without `spacing` keeps its own lattice and values. subdivisions > 1 samples the
-    shape so many times finer: the same cells, with sharper edges and surfaces between them (a plain
-    lattice rounds an edge off within a cell). ghost_penalty = 0 switches the stabilisation of small
+    Edges and corners of boxes, cylinders, booleans and coarse meshes stay sharp within cells
+    (fem.sharp_cut); smooth shapes are cut by their distance at the lattice's nodes (fem.cutcells).
+    A sampled field without `spacing` keeps its own lattice and values. subdivisions: every shape is
+    cut by its distance, sampled so many times finer than the lattice (1: at its nodes), which
+    rounds edges off within such a fine cell. ghost_penalty = 0 switches the stabilisation of small
     cuts off (for studies).
     """
-    s = _checked_subdivisions(subdivisions)
+    s = 1 if subdivisions is None else _checked_subdivisions(subdivisions)
     phi, first, origin, h = _distances(shape, spacing, s)
-    phi = np.where(np.abs(phi) < SNAP * h / s, 0.0, phi)
-    dim = phi.ndim
     if not np.isfinite(phi).all():
         raise BadInput("The shape has distances that are not numbers; check its parameters.")
-    active = _any_corner(phi < 0.0)
-    if not active.any():
-        raise BadInput(
-            f"The shape has no inside at spacing {h:g}: use a smaller spacing or a larger shape."
-        )
-    fine = _lattice_cells(active)
-    cut = cut_cells(phi[tuple(fine.lattice.T)], fine.cells)
-    coarse_shape = tuple((n - 1) // s + 1 for n in phi.shape)
-    if s == 1:
-        whole, owner, moments = fine, np.arange(len(fine.cells)), cut.moments
-    else:
-        inside = np.zeros(tuple(n - 1 for n in coarse_shape), bool)
-        inside[tuple((fine.cell_lattice // s).T)] = True
-        whole = _lattice_cells(inside)
-        owner = whole.cell_of[tuple((fine.cell_lattice // s).T)]
-        moments = _added_moments(cut.moments, fine.cell_lattice % s, s, owner, len(whole.cells))
+    cut = None
+    if subdivisions is None:
+        cut = _sharp(shape, phi, origin + h * first, h)
+    cut = cut or _sampled(phi, s, h)
+    whole, moments = cut.cells, cut.moments
     cells, lattice, cell_lattice = whole.cells, whole.lattice, whole.cell_lattice
+    dim = phi.ndim
     is_full = moments.reshape(len(cells), -1)[:, 0] > 1.0 - 1e-12
-    geometry_row, table = _geometry(moments, is_full, h)
+    geometry_row, table, node_volumes = _geometry(moments, is_full, h)
 
     weight = np.zeros((len(lattice), 3))
     if ghost_penalty > 0.0:
@@ -77,26 +65,23 @@ def GridBody(
     pattern, ghost = _pattern_and_ghost(cells, lattice, whole.index_of, weight)
 
     nodes = origin + h * (lattice + first)
-    cell_lattice32 = cell_lattice.astype(np.int32)
-    locate = _Locator(cells, cell_lattice32, origin + h * first, h, coarse_shape, len(nodes))
-    facet_cell = owner[cut.facet_cell]
-    vertices = Embedding(
-        np.stack([cut.edge_low, cut.edge_high], axis=1).astype(np.int32),
-        np.stack([1.0 - cut.edge_weight, cut.edge_weight], axis=1),
-        len(fine.lattice),
+    locate = _Locator(
+        cells, cell_lattice.astype(np.int32), origin + h * first, h, whole.index_of.shape,
+        len(nodes),
     )
-    if s > 1:
+    vertices = cut.points
+    if not isinstance(vertices, Embedding):
         carrier = np.empty(len(vertices), np.int64)  # any cell there: fields are continuous
-        carrier[cut.facets] = facet_cell[:, None]
-        vertices = locate.within(carrier, origin + h * (vertices.at(fine.lattice) / s + first))
+        carrier[cut.facets] = cut.facet_cell[:, None]
+        vertices = locate.within(carrier, origin + h * (vertices + first))
     return Body(
         nodes=nodes,
         cells=cells,
         kind=GRID,
         geometry_row=geometry_row,
         geometry_table=table,
-        node_volumes=grid_node_volumes(moments, h),
-        surface=Surface(vertices, cut.facets, facet_cell),
+        node_volumes=node_volumes,
+        surface=Surface(vertices, cut.facets, cut.facet_cell),
         pattern=pattern,
         locate=locate,
         spacing=h,
@@ -104,7 +89,59 @@ def GridBody(
         lattice=(lattice + first).astype(np.int32),
         shape=shape,
         requested_size=spacing,
-        subdivisions=s,
+        subdivisions=subdivisions,
+    )
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Cells and their moments, and the surface: points carried by nodes or in lattice units."""
+
+    cells: "_LatticeCells"
+    moments: np.ndarray
+    points: Embedding | np.ndarray
+    facets: np.ndarray
+    facet_cell: np.ndarray
+
+
+def _sharp(shape: Shape, phi: np.ndarray, origin: np.ndarray, h: float) -> _Cut | None:
+    """The cut surface by surface; None for shapes of one surface and for fine meshes."""
+    tree = surfaces_of(shape)
+    cut = sharp_cut(tree, phi, origin, h) if is_sharp(tree) else None
+    if cut is None:
+        return None
+    if len(cut.cell) == 0:
+        raise _no_inside(h)
+    active = np.zeros(tuple(n - 1 for n in phi.shape), bool)
+    active[tuple(cut.cell.T)] = True
+    return _Cut(_lattice_cells(active), cut.moments, cut.points, cut.facets, cut.facet_cell)
+
+
+def _sampled(phi: np.ndarray, s: int, h: float) -> _Cut:
+    """The cut by the distance at the nodes of a lattice s times finer than the cells."""
+    phi = np.where(np.abs(phi) < SNAP * h / s, 0.0, phi)
+    active = _any_corner(phi < 0.0)
+    if not active.any():
+        raise _no_inside(h)
+    fine = _lattice_cells(active)
+    cut = cut_cells(phi[tuple(fine.lattice.T)], fine.cells)
+    ends = np.stack([cut.edge_low, cut.edge_high], axis=1).astype(np.int32)
+    weights = np.stack([1.0 - cut.edge_weight, cut.edge_weight], axis=1)
+    points = Embedding(ends, weights, len(fine.lattice))
+    if s == 1:
+        return _Cut(fine, cut.moments, points, cut.facets, cut.facet_cell)
+    inside = np.zeros(tuple((n - 1) // s for n in phi.shape), bool)
+    inside[tuple((fine.cell_lattice // s).T)] = True
+    whole = _lattice_cells(inside)
+    owner = whole.cell_of[tuple((fine.cell_lattice // s).T)]
+    parts = np.full(phi.ndim, s)
+    moments = added_moments(cut.moments, fine.cell_lattice % s, parts, owner, len(whole.cells))
+    return _Cut(whole, moments, points.at(fine.lattice) / s, cut.facets, owner[cut.facet_cell])
+
+
+def _no_inside(h: float) -> BadInput:
+    return BadInput(
+        f"The shape has no inside at spacing {h:g}: use a smaller spacing or a larger shape."
     )
 
 
@@ -143,27 +180,6 @@ def _lattice_cells(active: np.ndarray) -> _LatticeCells:
     cell_of[tuple(cell_lattice.T)] = np.arange(len(cell_lattice))
     cells = index_of[tuple(np.moveaxis(corners, 2, 0))]
     return _LatticeCells(cell_lattice, cells, lattice, index_of, cell_of)
-
-
-def _added_moments(
-    moments: np.ndarray, offset: np.ndarray, s: int, owner: np.ndarray, count: int
-) -> np.ndarray:
-    """Moments of cells from those of their s^dim parts at offsets 0 .. s - 1 along each axis.
-
-    In the whole cell a part's x is X = (offset + x) / s, so along each axis
-    X^a = sum over b of binomial(a, b) offset^(a-b) x^b / s^a, and dX = dx / s.
-    """
-    o = offset.T.astype(float)
-    T = np.zeros((*o.shape, 3, 3))  # (axis, part, power in the cell, power in the part)
-    for a, b in ((0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2)):
-        T[:, :, a, b] = comb(a, b) * o ** (a - b) / s ** (a + 1)
-    if offset.shape[1] == 2:
-        moments = np.einsum("pax,pby,pxy->pab", *T, moments, optimize=True)
-    else:
-        moments = np.einsum("pax,pby,pcz,pxyz->pabc", *T, moments, optimize=True)
-    out = np.zeros((count, *moments.shape[1:]))
-    np.add.at(out, owner, moments)
-    return out
 
 
 def _distances(shape: Shape, spacing: float | None, subdivisions: int):
@@ -219,13 +235,13 @@ def _any_corner(inside: np.ndarray) -> np.ndarray:
 
 
 def _geometry(moments: np.ndarray, is_full: np.ndarray, h: float):
-    """Row index of each cell and the table: full cells share the first row."""
+    """Row index of each cell, the table and node volumes: full cells share the first row."""
     full = np.flatnonzero(is_full)
     partial = np.flatnonzero(~is_full)
     row = np.zeros(len(moments), np.int32)
-    distinct = np.concatenate([full[:1], partial])
+    distinct = moments[np.concatenate([full[:1], partial])]
     row[partial] = np.arange(len(partial)) + (1 if len(full) else 0)
-    return row, grid_geometry_rows(moments[distinct], h)
+    return row, grid_geometry_rows(distinct, h), grid_node_volumes(distinct, h)[row]
 
 
 def _pattern_and_ghost(cells, lattice, index_of, weight) -> tuple[Pattern, GhostPenalty | None]:
@@ -248,38 +264,10 @@ def _pattern_and_ghost(cells, lattice, index_of, weight) -> tuple[Pattern, Ghost
         centre = np.flatnonzero(weight[:, axis] > 0.0)
         reach_two[neighbour[centre, 2 * axis]] = True
         reach_two[neighbour[centre, 2 * axis + 1]] = True
-    pattern = lattice_pattern(cells, position, bordered, reach_two)
+    pattern, along = lattice_pattern(cells, position, bordered, reach_two)
     if not reach_two.any():
         return pattern, None
-    return pattern, GhostPenalty(weight, neighbour, _ghost_slots(pattern, neighbour, reach_two))
-
-
-def _ghost_slots(pattern: Pattern, neighbour: np.ndarray, reach_two: np.ndarray) -> np.ndarray:
-    """Where in each row the blocks at -2 .. 2 along each axis are stored."""
-    n = len(neighbour)
-    own = np.arange(n)
-    slots = np.full((n, 15), 255, np.uint8)
-    start = pattern.row_start[:-1].astype(np.int64)
-    length = np.diff(pattern.row_start)
-    for axis in range(3):
-        minus, plus = neighbour[:, 2 * axis], neighbour[:, 2 * axis + 1]
-        at = [
-            np.where(minus >= 0, neighbour[minus, 2 * axis], -1),
-            minus,
-            own,
-            plus,
-            np.where(plus >= 0, neighbour[plus, 2 * axis + 1], -1),
-        ]
-        for j, target in enumerate(at):
-            found = np.full(n, 255)
-            for s in range(int(length.max())):
-                inside = (s < length) & (target >= 0)
-                hit = inside & (
-                    pattern.columns[np.minimum(start + s, len(pattern.columns) - 1)] == target
-                )
-                found[hit] = s
-            slots[:, 5 * axis + j] = found
-    return slots
+    return pattern, GhostPenalty(weight, neighbour, along)
 
 
 class _Locator:

@@ -24,6 +24,7 @@ from pliant.fem.cell_data import CellData
 from pliant.fem.directional_tangent import directional_kernel
 from pliant.fem.ghost_operator import GhostOperator
 from pliant.fem.law_kernels import CLAMPED, law_kernels
+from pliant.fem.laws.dilatation import MeanEnergy, mean_energy
 from pliant.fem.laws.law import Law
 from pliant.fem.quadrature_points import (
     QuadratureData,
@@ -70,13 +71,18 @@ def _assemble_cells(
 class Hyperelasticity:
     """A body's law on the device. Fields are wp.array(dtype=vec3d), one per node."""
 
-    def __init__(self, body: Body, law: Law):
+    clamped_converges = False
+
+    def __init__(self, body: Body, law: Law, *, dilatation: str = "mean"):
         self.body = body
         n, m, k = len(body.nodes), len(body.cells), body.cells.shape[1]
         self.node_count, self.cell_count = n, m
         self.data = d = quadrature_data(body)
+        # one point is its own mean
+        self.averaged = dilatation == "mean" and d.points > 1
         self._slot = to_device(body.pattern.slot, wp.uint8)
         self._cells = zeros((m, k), wp.vec4d)
+        self._by_corner = zeros((m, k) if self.averaged else (1, k), wp.vec4d)
         self._blocks: wp.array | None = None
         self._energy = zeros(m, wp.float64)
         self.lam, self.mu = (zeros(m, wp.float64) for _ in range(2))
@@ -92,8 +98,12 @@ class Hyperelasticity:
     def set_law(self, law: Law) -> None:
         """Another law or other parameters."""
         self.law = law
-        self.kernels = law_kernels(law.energy, law.floor)
-        self.parameters = to_device(law.table(self.cell_count), wp.float64)
+        mean = mean_energy(law.energy) if self.averaged else None
+        self._energy_at = law.energy if mean is None else mean
+        self.kernels = law_kernels(self._energy_at, law.floor)
+        self._own = law.table(self.cell_count)
+        table = self._own if mean is None else mean.table(self._own)
+        self.parameters = to_device(table, wp.float64)
         lam, mu = (np.broadcast_to(x, (self.cell_count,)) for x in law.lame())
         # damping and ghost penalty must not be negative where a law has no bulk modulus at rest
         self.lam.assign(np.maximum(lam, 0.0))
@@ -127,18 +137,18 @@ class Hyperelasticity:
         self._add_ghost(w, factor, out)
 
     def add_forces(
-        self, u: wp.array, at: wp.array, w: wp.array, out: wp.array, *, factor: float,
+        self, u: wp.array, at: wp.array, w: wp.array, internal: wp.array, out: wp.array, *,
         viscous_factor: float,
     ) -> None:
-        """`add_force` and `add_viscous` in one pass over the points; factor not zero."""
-        self._add_forces(u, at, w, viscous_factor / factor, factor, out)
-        self._add_ghost(u, factor, out)
-        self._add_ghost(w, viscous_factor, out)
+        """internal += force at u, out += viscous_factor * viscous force of w about `at`."""
+        self.add_force(u, internal)
+        self.add_viscous(at, w, out, factor=viscous_factor)
 
     def _add_forces(self, u, at, w, viscous: float, factor: float, out: wp.array) -> None:
         launch(
             self.kernels.forces, self.cell_count,
-            [self.data, u, self.parameters, at, w, self.lam, self.mu, viscous, self._cells],
+            [self.data, u, self.parameters, at, w, self.lam, self.mu, viscous, self._by_corner,
+             self._cells],
             grain=HEAVY,
         )  # fmt: skip
         launch(gather_forces, self.node_count, [self.data, self._cells, factor, out])
@@ -164,7 +174,7 @@ class Hyperelasticity:
             [
                 self.data, u, self.parameters, stiffness_factor,
                 int(CLAMPED) if project else self.kernels.exact, at, self.lam, self.mu,
-                viscous_factor, self._blocks,
+                viscous_factor, self._by_corner, self._blocks,
             ],
             grain=HEAVY,
         )  # fmt: skip
@@ -192,11 +202,16 @@ class Hyperelasticity:
 
     def add_direction(self, u: wp.array, d_u: wp.array, out: wp.array, *, factor: float) -> None:
         """out += factor * K(u) d_u, without a matrix (fem.directional_tangent)."""
-        kernel = None if self.law.floor > 0.0 else directional_kernel(self.law.energy)
+        kernel = None if self.law.floor > 0.0 else directional_kernel(self._energy_at)
         self._add_change(kernel or self.kernels.change, u, d_u, None, factor, out)
 
     def _add_change(self, kernel, u, d_u, d_p, factor: float, out: wp.array) -> None:
-        change = self.parameters if d_p is None else to_device(d_p, wp.float64)
+        change = self.parameters
+        if d_p is not None:
+            if isinstance(self._energy_at, MeanEnergy):
+                d_slopes = np.einsum("csp,cp->cs", self._energy_at.slope_changes(self._own), d_p)
+                d_p = np.concatenate([d_p, d_slopes, np.zeros((len(d_p), 1))], axis=1)
+            change = to_device(d_p, wp.float64)
         launch(
             kernel, self.cell_count,
             [self.data, u, self.parameters, d_u, change, int(d_p is not None), self._cells],
@@ -207,12 +222,17 @@ class Hyperelasticity:
 
     def parameter_pull(self, u: wp.array, y: wp.array, *, factor: float = 1.0) -> np.ndarray:
         """factor * y^T d force / d parameter, (cells, parameters); without the ghost penalty."""
-        out = zeros((self.cell_count, len(self.law.values)), wp.float64)
+        out = zeros(self.parameters.shape, wp.float64)
         launch(
             self.kernels.pull, self.cell_count,
             [self.data, u, self.parameters, y, factor, out], grain=HEAVY,
         )  # fmt: skip
-        return out.numpy()
+        pulled = out.numpy()
+        if isinstance(self._energy_at, MeanEnergy):
+            n = len(self.law.values)
+            by_slopes, changes = pulled[:, n:-1], self._energy_at.slope_changes(self._own)
+            pulled = pulled[:, :n] + np.einsum("csp,cs->cp", changes, by_slopes)
+        return pulled
 
     def add_viscous_change(
         self, at, d_at, w, d_w, d_lam, d_mu, out: wp.array, *, factor: float = 1.0

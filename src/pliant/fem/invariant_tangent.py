@@ -14,6 +14,7 @@ With d I1 = 2 F, d I2 = 2 (I1 F - F C), d J = cof F =: K, C = F^T F, B = F F^T,
 import warp as wp
 
 from pliant.core.point_products import LANES, PointMatrix
+from pliant.fem.mean_dilatation import cofactor
 
 _SUM = (
     LANES
@@ -84,15 +85,6 @@ def _sum_of_products(
 ) -> PointMatrix:
     """A from the slopes s and the second slopes H; D = d I2, B and D read if `second`."""
     ...
-
-
-@wp.func
-def cofactor(F: wp.mat33d) -> wp.mat33d:
-    """d det F / d F."""
-    r0 = wp.vec3d(F[0, 0], F[0, 1], F[0, 2])
-    r1 = wp.vec3d(F[1, 0], F[1, 1], F[1, 2])
-    r2 = wp.vec3d(F[2, 0], F[2, 1], F[2, 2])
-    return wp.matrix_from_rows(wp.cross(r1, r2), wp.cross(r2, r0), wp.cross(r0, r1))
 
 
 def invariant_tangent(functions, name: str):

@@ -19,7 +19,9 @@ from pliant.core.point_products import PointMatrix
 from pliant.fem.invariant_tangent import invariant_tangent
 from pliant.fem.law_points import general_parts, isotropic_parts
 from pliant.fem.laws.compiled import law_functions
+from pliant.fem.laws.dilatation import MeanEnergy
 from pliant.fem.laws.law import Energy
+from pliant.fem.mean_dilatation import MeanParts, mean_parts
 from pliant.fem.quadrature_points import (
     QuadratureData,
     add_stress,
@@ -54,8 +56,9 @@ class LawKernels:
     exact: int
 
 
-def change_kernel(change_at: Any, name: str) -> Any:
+def change_kernel(change_at: Any, mean: MeanParts, name: str) -> Any:
     """The kernel of the forces' change; change_at(F, p, c, dF, d_p, with_p) is the stress's."""
+    pressure_change, add_change = mean.change, mean.add_change
 
     @wp.kernel(module=name)
     def change(
@@ -71,6 +74,7 @@ def change_kernel(change_at: Any, name: str) -> Any:
         """out[c, a] = change of the cell's forces by changes of u and (with_p = 1) of p."""
         c = first + wp.tid()
         r = d.row[c]
+        d_pressure = pressure_change(d, c, u, d_u, p, d_p, with_p)
         clear_forces(d, c, out)
         for q in range(d.points):
             w = d.weight[r, q]
@@ -78,14 +82,17 @@ def change_kernel(change_at: Any, name: str) -> Any:
                 F = deformation_at(d, c, q, u)
                 dF = gradient_at(d, c, q, d_u)
                 dP = change_at(F, p, c, dF, d_p, with_p)
-                add_stress(d, c, q, w * dP, out)
+                add_stress(d, c, q, w * add_change(F, d_pressure, dP), out)
 
     return change
 
 
 @lru_cache(maxsize=256)
-def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
-    """The kernels of an energy; floor > 0: continued below that stretch."""
+def law_kernels(energy: Energy | MeanEnergy, floor: float = 0.0) -> LawKernels:
+    """The kernels of an energy; floor > 0: continued below that stretch.
+
+    Those of a `MeanEnergy` (fem.laws.dilatation) keep P in the last column of the parameters.
+    """
     functions = law_functions(energy, floor)
     name = functions.module
     if functions.isotropic:
@@ -93,6 +100,10 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
     else:
         parts = general_parts(functions, name)
     energy_at, stress_at, matrix_at, change_at, pull_at = parts
+    mean = mean_parts(functions.averaged, functions.parameter_count, name)
+    no_pressure, gather, mean_energy = mean.no_pressure, mean.gather, mean.energy
+    begin, add_mean_forces = mean.begin, mean.add_forces
+    settle, add_mean_tangent, mean_pull = mean.settle, mean.add_tangent, mean.pull
     exact, exact_at = EXACT, matrix_at
     if functions.invariant_slopes is not None:
         exact, exact_at = INVARIANT, invariant_tangent(functions, name)
@@ -118,21 +129,30 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         lam: wp.array(dtype=wp.float64),
         mu: wp.array(dtype=wp.float64),
         viscous: wp.float64,
+        scratch: wp.array2d(dtype=wp.vec4d),
         out: wp.array2d(dtype=wp.vec4d),
     ):
-        """out[c, a] = the cell's forces at u + viscous * its forces of the rate about `at`."""
+        """out[c, a] = the cell's forces at u + viscous * its forces of the rate about `at`.
+
+        scratch: like out, for the mean dilatation.
+        """
         c = first + wp.tid()
         r = d.row[c]
+        begin(d, c, p, scratch)
+        sums = wp.vec2d()
         clear_forces(d, c, out)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
-                P = stress_at(deformation_at(d, c, q, u), p, c)
+                F = deformation_at(d, c, q, u)
+                P = stress_at(F, p, c)
+                sums += gather(d, c, q, w, F, scratch)
                 if viscous != wp.float64(0.0):
-                    F = deformation_at(d, c, q, at)
                     W = gradient_at(d, c, q, rate)
-                    P += viscous_stress(F, W, viscous * lam[c], viscous * mu[c])
+                    before = deformation_at(d, c, q, at)
+                    P += viscous_stress(before, W, viscous * lam[c], viscous * mu[c])
                 add_stress(d, c, q, w * P, out)
+        add_mean_forces(d, c, p, sums, scratch, out)
 
     @wp.kernel(module=name)
     def energies(
@@ -144,12 +164,16 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
     ):
         c = first + wp.tid()
         r = d.row[c]
+        no_pressure(p, c)
+        sums = wp.vec2d()
         total = wp.float64(0.0)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
-                total += w * energy_at(deformation_at(d, c, q, u), p, c)
-        out[c] = total
+                F = deformation_at(d, c, q, u)
+                total += w * energy_at(F, p, c)
+                sums += w * wp.vec2d(wp.determinant(F), wp.float64(1.0))
+        out[c] = total + mean_energy(p, c, sums)
 
     @wp.kernel(module=name)
     def tangent(
@@ -163,13 +187,15 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         lam: wp.array(dtype=wp.float64),
         mu: wp.array(dtype=wp.float64),
         viscous: wp.float64,
+        scratch: wp.array2d(dtype=wp.vec4d),
         blocks: wp.array2d(dtype=wp.mat33d),
     ):
         """blocks[c, :] = lower triangle of factor * the cell's tangent at u + viscous * that of its
-        viscous forces about `at`.
+        viscous forces about `at`; scratch: (cells, k).
         """
         c = first + wp.tid()
         r = d.row[c]
+        sums = settle(d, c, u, p, scratch)
         clear_blocks(d, c, blocks)
         for q in range(d.points):
             w = d.weight[r, q]
@@ -181,6 +207,8 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
                     v = viscous * w
                     A = with_viscosity(A, deformation_at(d, c, q, at), v * lam[c], v * mu[c])
                 add_tangent(d, c, q, A, blocks)
+        clamped = wp.where(way == CLAMPED, 1, 0)
+        add_mean_tangent(d, c, p, sums, factor, clamped, scratch, blocks)
 
     @wp.kernel(module=name)
     def pull(
@@ -195,6 +223,7 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         """out[c, j] += factor * sum over the cell of y . d force / d p_j."""
         c = first + wp.tid()
         r = d.row[c]
+        mean_pull(d, c, u, y, factor, out)
         for q in range(d.points):
             w = d.weight[r, q]
             if w != wp.float64(0.0):
@@ -217,5 +246,5 @@ def law_kernels(energy: Energy, floor: float = 0.0) -> LawKernels:
         P[i] = stress_at(F[i], p, i)
         dP[i] = change_at(F[i], p, i, dF[i], p, 0)
 
-    change = change_kernel(change_at, name)
+    change = change_kernel(change_at, mean, name)
     return LawKernels(forces, energies, tangent, change, pull, points, int(exact))

@@ -15,6 +15,7 @@ import warp as wp
 
 from pliant.core.point_products import PointMatrix
 from pliant.fem.laws.compiled import mat99d
+from pliant.fem.mean_dilatation import cofactor, volume_slope
 from pliant.fem.point_tangent import (
     CLAMP,
     CLOSE,
@@ -122,6 +123,8 @@ def isotropic_parts(functions, name: str):
 
     if functions.stress is not None:
         energy_at, stress_at = functions.whole_energy, functions.stress
+        if functions.averaged:
+            stress_at = _with_pressure(functions, name)
     else:
 
         @wp.func(module=name)
@@ -139,6 +142,20 @@ def isotropic_parts(functions, name: str):
             return d.U * wp.diag(slopes(d.s, p, c)) * wp.transpose(d.V)
 
     return energy_at, stress_at, matrix_at, change_at, pull_at
+
+
+def _with_pressure(functions, name: str):
+    """The stress of psi - U(J) + P J from that of psi."""
+    stress, first = functions.stress, functions.parameter_count - 4
+
+    @wp.func(module=name)
+    def stress_at(F: wp.mat33d, p: wp.array2d(dtype=wp.float64), c: wp.int32) -> wp.mat33d:
+        a = wp.vec3d(p[c, first], p[c, first + 1], p[c, first + 2])
+        K = cofactor(F)
+        J = F[0, 0] * K[0, 0] + F[0, 1] * K[0, 1] + F[0, 2] * K[0, 2]
+        return stress(F, p, c) + (p[c, first + 3] - volume_slope(J, a)) * K
+
+    return stress_at
 
 
 @wp.func

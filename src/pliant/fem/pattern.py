@@ -63,12 +63,14 @@ def general_pattern(
 
 def lattice_pattern(
     cells: np.ndarray, lattice: np.ndarray, index_of: np.ndarray, reach_two: np.ndarray
-) -> Pattern:
-    """Pattern of grid cells, without sorting all pairs.
+) -> tuple[Pattern, np.ndarray]:
+    """Pattern of grid cells, without sorting all pairs, and where each row has its axes' blocks.
 
     lattice: (nodes, 3) integer position of each node; index_of: dense array from position (offset
     so that a border of two empty layers surrounds all nodes) to node or -1; reach_two: (nodes,) of
     bool, nodes that also need the blocks two steps away along each axis (ghost penalty).
+    The second result, (nodes, 15) uint8, is the place in a row of the blocks at -2 .. 2 along x, y
+    and z; 255 where there is none.
     """
     n, k = len(lattice), cells.shape[1]
     offsets = [
@@ -94,20 +96,27 @@ def lattice_pattern(
     present = neighbour >= 0
     row_start = np.zeros(n + 1, np.int64)
     np.cumsum(present.sum(axis=1), out=row_start[1:])
-    rank = (np.cumsum(present, axis=1) - 1).astype(np.uint8)
+    rank = np.cumsum(present, axis=1, dtype=np.uint8) - np.uint8(1)
     slot = np.empty((len(cells), k * k), np.uint8)
     for a in range(k):
         for b in range(k):
             i, j, l = (((b >> d) & 1) - ((a >> d) & 1) for d in range(3))
             slot[:, a * k + b] = rank[cells[:, a], used.index((i, j, l))]
+    along = np.empty((n, 15), np.uint8)
+    for axis in range(3):
+        for step in range(-2, 3):
+            x, y, z = (step * (d == axis) for d in range(3))
+            at = used.index((x, y, z))
+            along[:, 5 * axis + step + 2] = np.where(present[:, at], rank[:, at], 255)
     start, incident = incident_cells(cells, n)
-    return Pattern(
+    pattern = Pattern(
         row_start=row_start.astype(np.int32),
         columns=neighbour[present],
         slot=slot,
         incident_start=start,
         incident=incident,
     )
+    return pattern, along
 
 
 def _shared_cell_offsets(cells: np.ndarray, node_count: int) -> np.ndarray:

@@ -152,7 +152,7 @@ def axial(W: wp.mat33d) -> wp.vec3d:
 
 
 @wp.func
-def _spin_matrix(R: wp.mat33d, F: wp.mat33d) -> wp.mat33d:
+def spin_matrix(R: wp.mat33d, F: wp.mat33d) -> wp.mat33d:
     """(tr(S) I - S)^{-1}, symmetrised and kept away from singular."""
     S = wp.transpose(R) * F
     S = wp.float64(0.5) * (S + wp.transpose(S))
@@ -172,7 +172,7 @@ def _spin_matrix(R: wp.mat33d, F: wp.mat33d) -> wp.mat33d:
 @wp.func
 def rotation_derivative(R: wp.mat33d, F: wp.mat33d, dF: wp.mat33d) -> wp.mat33d:
     """dR = R [ (tr(S) I - S)^{-1} axl(2 skew(R^T dF)) ]x."""
-    w = _spin_matrix(R, F) * (wp.float64(2.0) * axial(wp.transpose(R) * dF))
+    w = spin_matrix(R, F) * (wp.float64(2.0) * axial(wp.transpose(R) * dF))
     return R * wp.skew(w)
 
 
@@ -180,5 +180,5 @@ def rotation_derivative(R: wp.mat33d, F: wp.mat33d, dF: wp.mat33d) -> wp.mat33d:
 def rotation_adjoint(R: wp.mat33d, F: wp.mat33d, R_bar: wp.mat33d) -> wp.mat33d:
     """F_bar with <F_bar, dF> = <R_bar, dR(dF)>: the transpose of `rotation_derivative`."""
     # <R_bar, R [w]x> = 2 axl(R^T R_bar) . w, and w = T 2 axl(R^T dF); 2 axl(W) . a = <W, [a]x>
-    a = wp.float64(2.0) * (_spin_matrix(R, F) * axial(wp.transpose(R) * R_bar))
+    a = wp.float64(2.0) * (spin_matrix(R, F) * axial(wp.transpose(R) * R_bar))
     return R * wp.skew(a)

@@ -53,7 +53,10 @@ def load_simplices(path: str | Path) -> tuple[np.ndarray, np.ndarray]:
 
 
 def save_simplices(path: str | Path, nodes: np.ndarray, cells: np.ndarray) -> None:
-    """Write nodes (n, 2 or 3) and cells (m, 3 or 4) in double precision; the ending chooses how."""
+    """Write nodes (n, 2 or 3) and cells in double precision; the ending chooses how.
+
+    cells: (m, 3 or 4), or quadratic ones (m, 6 or 10), which .mesh files cannot hold.
+    """
     import meshio
 
     path = Path(path)
@@ -61,7 +64,9 @@ def save_simplices(path: str | Path, nodes: np.ndarray, cells: np.ndarray) -> No
         raise BadInput(f"{path}: cannot write this; known endings: {', '.join(_READERS)}.")
     points = np.zeros((len(nodes), 3))
     points[:, : nodes.shape[1]] = nodes
-    kind = "tetra" if cells.shape[1] == 4 else "triangle"
+    kind = {3: "triangle", 4: "tetra", 6: "triangle6", 10: "tetra10"}[cells.shape[1]]
+    if cells.shape[1] > 4 and path.suffix.lower() == ".mesh":
+        raise BadInput(f"{path}: Medit files hold linear cells only: write .vtu, .vtk or .msh.")
     options: dict[str, Any] = {"float_fmt": ".17g"} if path.suffix.lower() == ".mesh" else {}
     form = _READERS[path.suffix.lower()]
     try:

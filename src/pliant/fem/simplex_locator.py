@@ -7,13 +7,15 @@ from scipy.spatial import KDTree
 
 from pliant.core.errors import BadInput
 from pliant.fem.embedding import Embedding
+from pliant.fem.quadratic_simplices import quadratic_shapes
 
 
 class SimplexLocator:
     """Finds the cell of a material point.
 
     Outside the body, the nearby cell is taken whose smallest barycentric coordinate at the point
-    is largest; its linear field goes on beyond its faces.
+    is largest; its linear field goes on beyond its faces. Quadratic cells, whose own polynomial
+    would run away outside, are continued linearly from the nearest point in barycentric terms.
     """
 
     NEAREST = 12
@@ -28,7 +30,7 @@ class SimplexLocator:
     def __init__(self, nodes: np.ndarray, cells: np.ndarray):
         self._cells = cells
         self._node_count = len(nodes)
-        corners = nodes[cells]
+        corners = nodes[cells[:, : nodes.shape[1] + 1]]
         self._last = corners[:, -1]
         edges = corners[:, :-1] - corners[:, -1:]
         self._to_barycentric = np.linalg.inv(edges.transpose(0, 2, 1))
@@ -48,10 +50,13 @@ class SimplexLocator:
         return found
 
     def __call__(self, points: np.ndarray) -> Embedding:
-        """The points carried by the corners of their cells."""
+        """The points carried by the nodes of their cells."""
         points = np.asarray(points, float)
         cell = self.cells_of(points)
-        return Embedding(self._cells[cell], self._barycentric(cell, points), self._node_count)
+        weights = self._barycentric(cell, points)
+        if self._cells.shape[1] > weights.shape[1]:
+            weights = _continued(weights)
+        return Embedding(self._cells[cell], weights, self._node_count)
 
     def _barycentric(self, cell: np.ndarray, points: np.ndarray) -> np.ndarray:
         """Weights (points, dim + 1) of the cells' corners."""
@@ -100,3 +105,15 @@ class SimplexLocator:
         return [
             (g, KDTree(self._centre[g]), float(self._reach[g].max()) * (1.0 + 1e-9)) for g in groups
         ]
+
+
+def _continued(barycentric: np.ndarray) -> np.ndarray:
+    """Quadratic weights (points, 10 or 6), outside of a cell their first-order continuation.
+
+    N(l + d) without the term of second order in d, which is (N(d) + N(-d)) / 2 as N(0) = 0.
+    """
+    inner = np.maximum(barycentric, 0.0)
+    inner /= inner.sum(axis=1, keepdims=True)
+    beyond = barycentric - inner
+    bent = 0.5 * (quadratic_shapes(beyond) + quadratic_shapes(-beyond))
+    return quadratic_shapes(barycentric) - bent

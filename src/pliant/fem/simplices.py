@@ -28,7 +28,10 @@ _log = logging.getLogger(__name__)
 def edges_of(cells: np.ndarray) -> np.ndarray:
     """Distinct edges (edges, 2) of simplices, lower node first."""
     pairs = [cells[:, list(p)] for p in combinations(range(cells.shape[1]), 2)]
-    return np.unique(np.sort(np.concatenate(pairs), axis=1), axis=0)
+    ends = np.sort(np.concatenate(pairs), axis=1).astype(np.int64)
+    span = int(ends.max()) + 1
+    keys = np.unique(ends[:, 0] * span + ends[:, 1])  # numbers sort ten times as fast as rows
+    return np.stack([keys // span, keys % span], axis=1).astype(cells.dtype)
 
 
 def checked(nodes: Any, cells: Any, name: str) -> tuple[np.ndarray, np.ndarray]:

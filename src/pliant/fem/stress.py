@@ -1,4 +1,4 @@
-"""Stress in the middle of each cell, for colours and energies.
+"""Mean stress of each cell, for colours and energies.
 
 With F = R S the deformation gradient there, the corotated strain is e = S - I (small strains:
 e = sym(grad u)), the stress s = lambda tr(e) I + 2 mu e, its size after von Mises
@@ -17,7 +17,7 @@ import warp as wp
 
 from pliant.core.launch import launch, to_device, zeros
 from pliant.fem.body import Body
-from pliant.fem.cells import GRID, mean_gradient
+from pliant.fem.cell_data import cell_means
 from pliant.fem.polar import rotation
 
 HEAVY = 2000
@@ -27,12 +27,10 @@ HEAVY = 2000
 @wp.kernel
 def _stresses(
     first: wp.int32,
-    kind: wp.int32,
     corotated: wp.int32,
-    centre_gradient: wp.vec3d,
+    mean: wp.array2d(dtype=wp.vec3d),
     cells: wp.array2d(dtype=wp.int32),
     row: wp.array(dtype=wp.int32),
-    table: wp.array2d(dtype=wp.float64),
     lam: wp.array(dtype=wp.float64),
     mu: wp.array(dtype=wp.float64),
     u: wp.array(dtype=wp.vec3d),
@@ -42,8 +40,7 @@ def _stresses(
     identity = wp.identity(n=3, dtype=wp.float64)
     F = identity
     for a in range(cells.shape[1]):
-        g = mean_gradient(kind, table, row[c], a, centre_gradient)
-        F += wp.outer(u[cells[c, a]], g)
+        F += wp.outer(u[cells[c, a]], mean[row[c], a])
     if corotated == 1:
         F = wp.transpose(rotation(F)) * F
     e = wp.float64(0.5) * (F + wp.transpose(F)) - identity
@@ -66,13 +63,9 @@ class StressField:
 
     def __init__(self, body: Body, *, model: str = "corotated"):
         self._count, self._nodes, self._dim = len(body.cells), len(body.nodes), body.dim
-        centre = np.zeros(3)
-        if body.kind == GRID:
-            centre[: body.dim] = 1.0 / (2 ** (body.dim - 1) * body.spacing)
         self._geometry = [
-            body.kind, int(model != "linear"), wp.vec3d(*centre),
+            int(model != "linear"), to_device(cell_means(body)[0], wp.vec3d),
             to_device(body.cells, wp.int32), to_device(body.geometry_row, wp.int32),
-            to_device(body.geometry_table, wp.float64),
         ]  # fmt: skip
         self._out = zeros(self._count, wp.vec2d)
 

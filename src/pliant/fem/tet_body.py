@@ -10,11 +10,12 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from pliant.core.errors import BadInput
-from pliant.fem.body import Body
-from pliant.fem.cells import SIMPLEX
+from pliant.fem.body import DEFAULT_ORDER, Body
+from pliant.fem.cells import QUADRATIC, SIMPLEX, quadratic_geometry_rows
 from pliant.fem.embedding import Embedding, Surface
 from pliant.fem.meshing import mesh_of, solid
 from pliant.fem.pattern import general_pattern
+from pliant.fem.quadratic_simplices import LUMPED, face_parts, interleaved, with_edge_nodes
 from pliant.fem.simplex_files import SIMPLEX_SUFFIXES, load_simplices, planar
 from pliant.fem.simplex_locator import SimplexLocator
 from pliant.fem.simplices import boundary, checked, edges_of, oriented, renumbered, used
@@ -27,21 +28,28 @@ from pliant.geometry.shape import Shape
 _log = logging.getLogger(__name__)
 
 
-def TetBody(source: Any, edge_length: float | None = None) -> Body:
-    """Linear tetrahedra that fill a 3D source, or triangles that fill a 2D one.
+def TetBody(
+    source: Any, edge_length: float | None = None, *, order: int = DEFAULT_ORDER
+) -> Body:
+    """Tetrahedra that fill a 3D source, or triangles that fill a 2D one.
 
     source: a Shape (2D or 3D), a MeshShape or trimesh.Trimesh (any triangle soup), a path to a
     volume mesh (.msh .vtu .vtk .mesh), a surface mesh (.ply .obj .stl ...) or a field
     (.npz ...), or a pair (nodes (n, dim), cells (m, dim + 1)).
     edge_length: wanted mean edge [m]; a twentieth of the source's diagonal unless told. A source
     that consists of cells already keeps them.
+    order: 1, linear cells of dim + 1 nodes, or 2, quadratic ones with one more node in the middle
+    of every edge (10 or 6 in all): true in bending where linear ones are far too stiff.
 
-    Arrays keep their own order of nodes and cells (nodes without a cell are dropped); all others
-    are renumbered. fTetWild draws random numbers that cannot be seeded: the mesh of a 3D shape
-    other than a box differs a little from run to run. `save_simplices` keeps one.
+    Arrays keep their own order of nodes and cells (nodes without a cell are dropped, those on
+    edges come after all others); all others are renumbered. fTetWild draws random numbers that
+    cannot be seeded: the mesh of a 3D shape other than a box differs a little from run to run.
+    `save_simplices` keeps one.
     """
     if edge_length is not None:
         edge_length = positive("TetBody", "edge_length", edge_length)
+    if order not in (1, 2) or isinstance(order, bool):
+        raise BadInput(f"TetBody: order must be 1 (linear cells) or 2 (quadratic), not {order!r}.")
     name, made = "", True
     if isinstance(source, str | Path):
         name = f"{source}: "
@@ -62,7 +70,22 @@ def TetBody(source: Any, edge_length: float | None = None) -> Body:
     if made:
         nodes, cells = renumbered(nodes, cells)
     shape = source if isinstance(source, Shape) else None
-    return replace(_body(nodes, cells, name), shape=shape, requested_size=edge_length)
+    body = _body(nodes, cells, name, quadratic=order == 2, own_order=not made)
+    return replace(body, shape=shape, requested_size=edge_length, order=int(order))
+
+
+def restored_body(nodes: np.ndarray, cells: np.ndarray) -> Body:
+    """The body whose nodes and cells these are, with the same numbers: as a run has kept them."""
+    corners = nodes.shape[1] + 1
+    if cells.ndim != 2 or cells.shape[1] <= corners:
+        return TetBody((nodes, cells), order=1)
+    of_corners = np.unique(cells[:, :corners])
+    appended = len(of_corners) == int(of_corners.max(initial=-1)) + 1
+    own = np.searchsorted(of_corners, cells[:, :corners]).astype(np.int32)
+    body = _body(nodes[of_corners], own, "", quadratic=True, own_order=appended)
+    if not (np.array_equal(body.nodes, nodes) and np.array_equal(body.cells, cells)):
+        raise BadInput("the nodes on the edges are not where those of a quadratic body are.")
+    return replace(body, order=2)
 
 
 def _from_file(path: Path, edge_length: float | None) -> tuple[np.ndarray, np.ndarray]:
@@ -87,26 +110,39 @@ def _from_file(path: Path, edge_length: float | None) -> tuple[np.ndarray, np.nd
         raise BadInput(f"{path}: {error}") from error
 
 
-def _body(nodes: np.ndarray, cells: np.ndarray, name: str) -> Body:
+def _body(
+    nodes: np.ndarray, cells: np.ndarray, name: str, *, quadratic: bool, own_order: bool
+) -> Body:
     dim = nodes.shape[1]
     cells, rows, volumes = oriented(nodes, cells, name)
     facets, facet_cell = boundary(cells, name)
-    carriers, corner = np.unique(facets, return_inverse=True)
-    points = Embedding(carriers.astype(np.int32)[:, None], np.ones((len(carriers), 1)), len(nodes))
     ends = edges_of(cells)
     graph = sparse.coo_matrix((np.ones(len(ends)), tuple(ends.T)), shape=(len(nodes),) * 2)
     pieces = connected_components(graph, directed=False, return_labels=False)
     if pieces > 1:
         _log.info("%sthe body consists of %d disconnected pieces", name, pieces)
+    spacing = float(np.linalg.norm(nodes[ends[:, 1]] - nodes[ends[:, 0]], axis=1).mean())
+    shares = np.full(dim + 1, 1.0 / (dim + 1))
+    if quadratic:
+        nodes, cells = with_edge_nodes(nodes, cells)
+        facets, facet_cell = face_parts(cells, facets, facet_cell)
+        if not own_order:
+            nodes, cells, facets = interleaved(nodes, cells, facets)
+        rows = quadratic_geometry_rows(rows, dim + 1)
+        corner_share, edge_share = LUMPED[cells.shape[1]]
+        shares = np.full(cells.shape[1], edge_share)
+        shares[: dim + 1] = corner_share
+    carriers, corner = np.unique(facets, return_inverse=True)
+    points = Embedding(carriers.astype(np.int32)[:, None], np.ones((len(carriers), 1)), len(nodes))
     return Body(
         nodes=nodes,
         cells=cells,
-        kind=SIMPLEX,
+        kind=QUADRATIC if quadratic else SIMPLEX,
         geometry_row=np.arange(len(cells), dtype=np.int32),
         geometry_table=rows,
-        node_volumes=np.repeat(volumes[:, None] / (dim + 1), dim + 1, axis=1),
+        node_volumes=volumes[:, None] * shares,
         surface=Surface(points, corner.reshape(-1, dim), facet_cell),
         pattern=general_pattern(cells, len(nodes)),
         locate=SimplexLocator(nodes, cells),
-        spacing=float(np.linalg.norm(nodes[ends[:, 1]] - nodes[ends[:, 0]], axis=1).mean()),
+        spacing=spacing,
     )

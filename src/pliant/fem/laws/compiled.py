@@ -13,9 +13,10 @@ from typing import Any
 
 import warp as wp
 
+from pliant.fem.laws.dilatation import PRESSURE, MeanEnergy
 from pliant.fem.laws.expression import Expression, constant, gradient, variable
 from pliant.fem.laws.kernel_text import source
-from pliant.fem.laws.law import Energy, invertible_energy
+from pliant.fem.laws.law import Energy
 
 mat99d = wp.types.matrix(shape=(9, 9), dtype=wp.float64)
 
@@ -45,7 +46,7 @@ class LawFunctions:
     transpose, added to a row of an array. stress: of F (mat33d) where that is cheaper than through
     the stretches, else None. invariant_*: slopes and curvatures by (I1, I2, J), where the energy is
     written in them; nonzero: which of psi_2, psi_11, psi_12, psi_1J, psi_22, psi_2J, psi_JJ, psi_J
-    exist.
+    exist. averaged: of psi - U(J) + P J (fem.laws.dilatation); `stress` is that of psi alone.
     """
 
     isotropic: bool
@@ -61,6 +62,7 @@ class LawFunctions:
     invariant_slopes: Any | None
     invariant_curvatures: Any | None
     nonzero: tuple[bool, ...]
+    averaged: bool
 
 
 def _function(lines: list[str], name: str, signature: str, result: str, returned: str) -> str:
@@ -76,15 +78,16 @@ def _loads(parameters: tuple[str, ...], inputs: list[str], lines: list[str]) -> 
     return inputs + [load for name, load in names.items() if name in words]
 
 
-def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool, ...]]:
+def _module_source(
+    energy: Energy | MeanEnergy, floor: float
+) -> tuple[str, bool, tuple[bool, ...]]:
     isotropic = energy.isotropic
     parameters = energy.parameters
+    known = [n for n in parameters if n != PRESSURE]  # P follows from the motion
     p = "p: wp.array2d(dtype=wp.float64), c: wp.int32"
     if isotropic:
         names = ["s0", "s1", "s2"]
-        psi = energy.principal
-        if floor > 0.0:
-            psi = invertible_energy(psi, floor)
+        psi = energy.continued(floor)
         argument, inputs = "s: wp.vec3d", [f"s{i} = s[{i}]" for i in range(3)]
         vector, matrix = "wp.vec3d", "wp.mat33d"
     else:
@@ -110,8 +113,8 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool,
     write("slopes", g, plain, vector, lambda v: f"    return {vector}({', '.join(v)})")
     flat = [H[i][j] if i <= j else H[j][i] for i in range(count) for j in range(count)]
     write("curvatures", flat, plain, matrix, lambda v: f"    return {matrix}({', '.join(v)})")
-    by = [[gradient(x, [variable(f"p_{n}")])[0] for n in parameters] for x in g]
-    changes = [variable(f"d_{n}") for n in parameters]
+    by = [[gradient(x, [variable(f"p_{n}")])[0] for n in known] for x in g]
+    changes = [variable(f"d_{n}") for n in known]
     total = []
     for row in by:
         t: Expression = constant(0.0)
@@ -120,7 +123,7 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool,
         total.append(t)
     lines, values = source(total)
     needed = _loads(parameters, inputs, [*lines, *values])
-    needed += [f"d_{n} = d[c, {j}]" for j, n in enumerate(parameters)]
+    needed += [f"d_{n} = d[c, {j}]" for j, n in enumerate(known)]
     parts.append(
         _function(
             needed + lines, "change", f"{plain}, d: wp.array2d(dtype=wp.float64)", vector,
@@ -133,7 +136,7 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool,
     at = ["y[0]", "y[1]", "y[2]"] if isotropic else [f"y[{i}, {j}]" for i in range(3)
                                                     for j in range(3)]
     adds = []
-    n = len(parameters)
+    n = len(known)
     for j in range(n):
         terms = " + ".join(f"{at[i]} * ({values[i * n + j]})" for i in range(count))
         adds.append(f"    out[c, {j}] = out[c, {j}] + weight * ({terms})")
@@ -146,12 +149,14 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool,
         signature = f"F: wp.mat33d, {p}"
         write("whole_energy", [energy.full], signature, "wp.float64",
               lambda v: f"    return {v[0]}")
-        if energy.stress_code is not None:
-            code = [line.strip() for line in energy.stress_code.strip().splitlines()]
+        own = energy.own if isinstance(energy, MeanEnergy) else energy
+        if own.stress_code is not None:
+            code = [line.strip() for line in own.stress_code.strip().splitlines()]
             loads = [f"p_{m} = p[c, {j}]" for j, m in enumerate(parameters)]
             parts.append(_function(loads + code, "stress", signature, "wp.mat33d", ""))
         else:
-            full = gradient(energy.full, [variable(m) for m in names])
+            assert own.full is not None
+            full = gradient(own.full, [variable(m) for m in names])
             write("stress", full, signature, "wp.mat33d",
                   lambda v: f"    return wp.mat33d({', '.join(v)})")
     nonzero: tuple[bool, ...] = ()
@@ -171,7 +176,7 @@ def _module_source(energy: Energy, floor: float) -> tuple[str, bool, tuple[bool,
     return "\n\n".join(parts), isotropic, nonzero
 
 
-def _loaded(energy: Energy, text: str) -> tuple[dict[str, Any], str]:
+def _loaded(energy: Energy | MeanEnergy, text: str) -> tuple[dict[str, Any], str]:
     """Names of generated text, and the Warp module they belong to."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     clean = "".join(ch if ch.isalnum() else "_" for ch in energy.name)
@@ -188,8 +193,8 @@ def _loaded(energy: Energy, text: str) -> tuple[dict[str, Any], str]:
 
 
 def compiled_function(
-    energy: Energy, name: str, roots: list[Expression], inputs: list[str], arguments: str,
-    result: str,
+    energy: Energy | MeanEnergy, name: str, roots: list[Expression], inputs: list[str],
+    arguments: str, result: str,
 ) -> tuple[Any, str]:
     """A Warp function of `arguments`, p and c that returns result(roots), and its module."""
     lines, values = source(roots)
@@ -201,7 +206,7 @@ def compiled_function(
 
 
 @lru_cache(maxsize=256)
-def law_functions(energy: Energy, floor: float = 0.0) -> LawFunctions:
+def law_functions(energy: Energy | MeanEnergy, floor: float = 0.0) -> LawFunctions:
     """Compile (on first use by a kernel) the functions of an energy."""
     text, isotropic, nonzero = _module_source(energy, floor)
     space, module = _loaded(energy, text)
@@ -213,4 +218,5 @@ def law_functions(energy: Energy, floor: float = 0.0) -> LawFunctions:
         isotropic, module, len(energy.parameters), made("energy"), made("slopes"),
         made("curvatures"), made("change"), made("pull"), made("stress"), made("whole_energy"),
         made("invariant_slopes"), made("invariant_curvatures"), nonzero,
+        isinstance(energy, MeanEnergy),
     )  # fmt: skip

@@ -113,6 +113,10 @@ class Energy:
             F[i, i] = variable(f"s{i}")
         return _checked(self.function(F, self._inputs()), self.name)
 
+    def continued(self, floor: float) -> Expression:
+        """`principal`, continued below the stretch `floor` if that is positive."""
+        return invertible_energy(self.principal, floor) if floor > 0.0 else self.principal
+
     @cached_property
     def full(self) -> Expression | None:
         """psi as an expression of F00 ... F22; None for energies of the stretches."""
