@@ -8,7 +8,7 @@ from pliant.core.errors import BadInput
 from pliant.dynamics.loads import BodyForce, Fixed, Load, PointLoad, Pressure, Traction
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.body import Body
-from pliant.fem.quadrature import FacetPoints, facet_points
+from pliant.fem.quadrature import FacetPoints, covered_points
 from pliant.fem.walls import Walls, build_walls
 
 
@@ -81,22 +81,19 @@ class Boundary:
         return out
 
 
-def build_boundary(scene: Scene) -> Boundary:
-    """Resolve the regions of a scene against its body's surface."""
+def build_boundary(scene: Scene, *, consistent: bool = True) -> Boundary:
+    """Resolve the regions of a scene against its body's surface; consistent: see fem.walls."""
     body = scene.body
     free = np.ones((len(body.nodes), 3))
     free[:, body.dim :] = 0.0
-    points = facet_points(body) if (scene.fixed or scene.loads) else None
-    assert points is not None or not scene.fixed
     held: list[HeldNodes] = []
     pieces: list[tuple[Fixed, FacetPoints]] = []
     for number, fixed in enumerate(scene.fixed):
-        if body.is_grid and points is not None:
-            inside = fixed.region.distance(points.position) <= 0.0
-            inside &= points.weight > 0.0
-            if not inside.any():
+        if body.is_grid:
+            points = covered_points(body, fixed.region)
+            if len(points.cell) == 0:
                 raise BadInput(_touches_nothing("fixed", number))
-            pieces.append((fixed, points[inside]))
+            pieces.append((fixed, points))
         else:
             surface_nodes = np.unique(body.surface.points.nodes)
             reach = 1e-9 * body.spacing  # a region that ends on a face still holds its nodes
@@ -111,12 +108,13 @@ def build_boundary(scene: Scene) -> Boundary:
     walls = None
     if pieces:
         mask = np.array([1.0] * body.dim + [0.0] * (3 - body.dim))
-        walls = build_walls(body, [(p, f.mask() * mask) for f, p in pieces])
+        walls = build_walls(
+            body, [(p, f.mask() * mask) for f, p in pieces], dilatation=scene.dilatation,
+            consistent=consistent,
+        )  # fmt: skip
     ends = np.cumsum([0, *(len(p.cell) for _, p in pieces)])
     parts = [(f, slice(ends[k], ends[k + 1])) for k, (f, _) in enumerate(pieces)]
-    loads = [
-        (load, _spread(load, number, body, points)) for number, load in enumerate(scene.loads)
-    ]
+    loads = [(load, _spread(load, number, body)) for number, load in enumerate(scene.loads)]
     return Boundary(scene, free, held, walls, parts, loads)
 
 
@@ -127,7 +125,7 @@ def _touches_nothing(kind: str, number: int) -> str:
     )
 
 
-def _spread(load: Load, number: int, body: Body, points: FacetPoints | None) -> np.ndarray:
+def _spread(load: Load, number: int, body: Body) -> np.ndarray:
     """Nodal forces (nodes, 3) of a load at factor one."""
     out = np.zeros((len(body.nodes), 3))
     if isinstance(load, PointLoad):
@@ -139,11 +137,9 @@ def _spread(load: Load, number: int, body: Body, points: FacetPoints | None) -> 
             return out
         volumes = np.bincount(body.cells.ravel(), body.node_volumes.ravel(), len(body.nodes))
         return volumes[:, None] * vector3("force", load.force)
-    assert points is not None
-    inside = load.region.distance(points.position) <= 0.0
-    if not inside.any():
+    chosen = covered_points(body, load.region)
+    if len(chosen.cell) == 0:
         raise BadInput(_touches_nothing("loads", number))
-    chosen = points[inside]
     traction = np.zeros((len(chosen.cell), 3))
     if isinstance(load, Traction):
         force = load.force

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import warp as wp
+from scipy.special import spence
 
 from pliant.core.launch import launch, to_device, zeros
 from pliant.dynamics.contact_points import (
@@ -84,6 +85,19 @@ def _point_forces(
     along = wp.outer(t.n, t.n)
     across = wp.identity(n=3, dtype=wp.float64) - along
     block[i] = block[i] + p.area[i] * ((-f_new * slope * u_per_x) * along + (c * v_per_x) * across)
+
+
+@wp.kernel
+def _point_distances(
+    first: wp.int32,
+    p: PointData,
+    o: ObstacleData,
+    u: wp.array(dtype=wp.vec3d),
+    out: wp.array(dtype=wp.float64),
+):
+    i = first + wp.tid()
+    t = touch(o, p.positions[i] + carried(p, i, u))
+    out[i] = t.d
 
 
 @wp.kernel
@@ -230,6 +244,27 @@ class Contact:
                 grain=4000,
             )  # fmt: skip
         self.gather(self._force, out)
+
+    def distances(self, u: wp.array, obstacle: int) -> np.ndarray:
+        """Distance of every surface point from an obstacle, (points,)."""
+        out = zeros(self.count, wp.float64)
+        launch(_point_distances, self.count, [self.points, self.obstacles[obstacle], u, out])
+        return out.numpy()
+
+    def energy(self, u: wp.array) -> float:
+        """Energy of the springs: A k times the integral of ln(1 + e^-a(t + m)) / a over t > d.
+
+        With z = -a (d + m) that is -Li2(-e^z) / a^2; spence(1 + e^z) is Li2(-e^z).
+        """
+        p = self.points
+        area, total = p.area.numpy(), 0.0
+        for k in range(len(self.obstacles)):
+            z = -float(p.sharpness) * (self.distances(u, k) + float(p.margin))
+            far = z > 30.0  # where e^-z is below rounding: z^2 / 2 + pi^2 / 6
+            soft = -spence(1.0 + np.exp(np.where(far, 0.0, z)))
+            value = np.where(far, 0.5 * z * z + np.pi**2 / 6.0, soft)
+            total += float(area @ value) * float(p.stiffness) / float(p.sharpness) ** 2
+        return total
 
     def gather(self, force: wp.array, out: wp.array) -> None:
         """out += the transpose of the surface's embedding applied to point forces."""

@@ -16,6 +16,8 @@ SMALLEST_LOAD_STEP = 1.0 / 256.0
 class StaticProblem:
     """load * external + contact - internal - walls = 0 in u."""
 
+    clamped = False
+
     def __init__(self, system: LawSystem, *, time: float = 0.0):
         self.system = system
         self.matrix, self.solver = system.matrix, system.solver

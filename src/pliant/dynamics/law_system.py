@@ -1,4 +1,4 @@
-"""A scene whose body follows a material law: forces, matrix and steps of Newton's method.
+"""A scene whose body has an energy, corotated or a material law: steps of Newton's method.
 
 A step solves
 
@@ -25,22 +25,25 @@ from pliant.dynamics.integrators import INTEGRATORS, Integrator
 from pliant.dynamics.newton import TANGENTS, Newton, NewtonFailure, NewtonRecord
 from pliant.dynamics.scene import Scene, vector3
 from pliant.dynamics.system import State, StepRecord, System
+from pliant.fem.corotation import Corotation
+from pliant.fem.elasticity import ghost_energy
 from pliant.fem.hyperelastic import Hyperelasticity
 from pliant.fem.laws import find_law
 from pliant.fem.laws.law import Law
 from pliant.fem.material import Material
-from pliant.fem.penalty_walls import PenaltyWalls, penalty_walls
-from pliant.fem.wall_operator import WallOperator
-from pliant.linalg.blocks import add_scaled_rows, combine, combine_three, dot, keep_free
+from pliant.linalg.blocks import combine, combine_three, dot, keep_free, set_held
 from pliant.linalg.multigrid import Multigrid
 
-PENALTY_SWEEPS = 8
-"""Sweeps over the nodes at a law's walls around a coarse correction. On the torus, 390 of 9,236
-nodes at its walls, an iteration gains 1.5-fold without, 2.4, 3.2, 4.4, 4.6-fold with 2, 4, 8, 16,
-and 6-fold without walls."""
+COROTATED = "corotated"
+"""The model, and the law whose moduli it has."""
 
 MOST_HALVINGS = 5
-"""A step that Newton cannot take is cut in two, at most this often (1/32 of the time step)."""
+"""A step that Newton cannot take, or that turns cells inside out (an impact too fast for it), is
+cut in two, at most this often (1/32 of the time step)."""
+
+
+LARGEST_STEP_GAIN = 0.01
+"""Share of its own energy that a body in contact may gain in a step before the step is cut."""
 
 
 ROUNDING_SHARE = 1e-14
@@ -52,10 +55,15 @@ def scene_law(scene: Scene) -> Law:
     law = scene.law
     if isinstance(law, Law):
         return law
-    if isinstance(law, str):
-        m = scene.material
-        return find_law(law).from_moduli(m.youngs_modulus, m.poisson_ratio)
-    raise BadInput("The scene has no material law: give Scene(law=...).")
+    if law is None and scene.model != COROTATED:
+        raise BadInput("The scene has no material law: give Scene(law=...).")
+    m = scene.material
+    return find_law(law or COROTATED).from_moduli(m.youngs_modulus, m.poisson_ratio)
+
+
+def has_energy(scene: Scene) -> bool:
+    """Whether the forces are an energy's: a law's, or the corotated one."""
+    return scene.law is not None or scene.model == COROTATED
 
 
 @dataclass
@@ -76,26 +84,43 @@ def parts_of(before: State, after: State, scheme: Integrator):
 class LawSystem(System):
     """Operators of a scene with a law; `step` is Newton's method."""
 
-    def __init__(self, scene: Scene, *, tangent: str = "assembled"):
-        """tangent: "assembled" or "directional", how Newton's method sees it (dynamics.newton)."""
+    def __init__(self, scene: Scene, *, tangent: str = "assembled", nitsche: bool = False):
+        """tangent: "assembled" or "directional", how Newton's method sees it (dynamics.newton).
+
+        nitsche: walls of a corotated body with consistency terms: exact, but without a lower bound.
+        """
+        self._nitsche = nitsche or bool(np.isfinite(scene.integrator.stable_to))
         if tangent not in TANGENTS:
             raise BadInput(f"tangent must be one of {', '.join(TANGENTS)}, not '{tangent}'.")
         self.tangent = tangent
-        self.hyper = Hyperelasticity(scene.body, scene_law(scene))
         self.version = 0  # counts changes of the material, after which an old tangent is of no use
         super().__init__(scene)
         self.newton_records: list[NewtonRecord] = []
 
+    def _operators(self) -> None:
+        """Boundary, and the energy's own operator."""
+        scene = self.scene
+        super()._operators()
+        law = scene_law(scene)
+        self.hyper: Hyperelasticity | Corotation
+        if scene.law is None:
+            self.hyper = Corotation(scene.body, law, self.elasticity)
+        else:
+            self.hyper = Hyperelasticity(scene.body, law, dilatation=scene.dilatation)
+
+    @property
+    def _consistent_walls(self) -> bool:
+        """Explicit schemes keep Nitsche's terms, where they are corotated: stiff penalties would
+        bound their time step, and no matrix of theirs can become indefinite.
+        """
+        return self.scene.law is None and self._nitsche
+
     def set_material(self, material: Material) -> None:
         """Density and damping from the material, stiffness from the law."""
-        walls = self.boundary.walls
-        if walls is not None and not isinstance(walls, PenaltyWalls):
-            held = penalty_walls(walls)
-            self.boundary = replace(self.boundary, walls=held)
-            self.walls = WallOperator(held)
-            if isinstance(self.preconditioner, Multigrid):
-                self.preconditioner.expect_stiff(held.body.cells[held.cell], PENALTY_SWEEPS)
         self.version += 1
+        self._kept_internal: tuple[wp.array, wp.array] | None = None
+        self._kept_stretches: tuple[wp.array, np.ndarray] | None = None
+        self._kept_energy: tuple[State, tuple[float, float]] | None = None
         self.law = scene_law(replace(self.scene, material=material))
         self.hyper.set_law(self.law)
         super().set_material(material)
@@ -104,13 +129,20 @@ class LawSystem(System):
         if (mu <= 0.0).any():
             raise BadInput(f"{self.law}: the shear modulus at small strain must be positive.")
         # walls and contact need a positive scale even where a law has no bulk modulus at rest
-        self.lam, self.mu = np.maximum(lam, 0.0), mu
+        self.lam, self.mu = lam if self.scene.law is None else np.maximum(lam, 0.0), mu
         self.elasticity.set_material(self.lam, self.mu)
+        if isinstance(self.preconditioner, Multigrid):
+            self.preconditioner.expect_bulk(float((self.lam / self.mu).max()))
         if self.walls is not None:
             self.walls.set_material(self.lam, self.mu)
         if self.contact is not None:
             E = self.mu * (3.0 * self.lam + 2.0 * self.mu) / (self.lam + self.mu)
             self.contact.set_stiffness(float(np.mean(E)))
+
+    def initial_state(self) -> State:
+        """As every system's; tangents of an earlier run are forgotten."""
+        self.cached(_newton_for).forget()
+        return super().initial_state()
 
     def _set_initial_acceleration(self, state: State) -> None:
         """M a = f - f_int(u) - D v: lumped, so a division; gravity accelerates all nodes alike."""
@@ -132,6 +164,62 @@ class LawSystem(System):
         other = force.numpy() + self.external_force(state.t) - self.mass_host[:, None] * g
         a = g + other / self.starting_mass()[:, None] - material.mass_damping * state.v.numpy()
         state.a.assign(a * self.boundary.free)
+
+    def internal_force(self, u: wp.array) -> wp.array:
+        """Force of the energy at u; a step that ended there has left it."""
+        kept = self._kept_internal
+        if kept is None or kept[0] is not u:
+            force = zeros(self.node_count, wp.vec3d)
+            self.hyper.add_force(u, force)
+            kept = self._kept_internal = (u, force)
+        return kept[1]
+
+    def keep_internal(self, u: wp.array, force: wp.array) -> None:
+        """Remember the force at u, a field that nobody changes."""
+        self._kept_internal = (u, force)
+
+    def elastic_energy(self, state: State) -> float:
+        """Energy [J] of the cells, their ghost penalty and the walls."""
+        cells = self.hyper.energy(state.u) + ghost_energy(self.hyper.ghost, state.u)
+        return cells + self.wall_energy(state.u, state.t)
+
+    def stretches(self, u: wp.array) -> np.ndarray:
+        """det F of the cells, (cells,)."""
+        kept = self._kept_stretches
+        if kept is None or kept[0] is not u:
+            kept = self._kept_stretches = (u, self._stretches_at(u))
+        return kept[1]
+
+    def _stretches_at(self, u: wp.array) -> np.ndarray:
+        if isinstance(self.hyper, Corotation):
+            return self.hyper.stretches(u)
+        return self.elasticity.stretches(u)
+
+    def reaction_work(self, before: State, after: State) -> float:
+        """Work [J] of strongly held nodes that move, over a step."""
+        if not self.boundary.held:
+            return 0.0
+        problem = StepProblem(self, before, self.scene.integrator)
+        excess = zeros(self.node_count, wp.vec3d)
+        problem.residual(self.unknown(before, after), excess)
+        way = (after.u.numpy() - before.u.numpy()) * (self.boundary.free == 0.0)
+        return -float(np.sum(excess.numpy() * way)) / self.scene.integrator.force_total
+
+    def add_damping(self, before: State, rate: wp.array, out: wp.array, factor: float) -> None:
+        """out += factor * (viscous + walls) rate, as the step from `before` on takes it."""
+        self.hyper.add_viscous(self.predict(before), rate, out, factor=factor)
+        if self.walls is not None:
+            self.walls.add_force(rate, out, factor=factor)
+
+    def contact_at(self, before: State, after: State) -> wp.array:
+        """Displacement at which a step takes its contact: that of its end."""
+        return after.u
+
+    def walk(self, before: State, after: State) -> Iterator[tuple[State, State]]:
+        """The step, or the parts it was taken in; the scene has each part's scheme meanwhile."""
+        for start, end, scheme in parts_of(before, after, self.scene.integrator):
+            with self.using(scheme):
+                yield start, end
 
     def force_rounding(self) -> float:
         """Size [N] of the rounding in the internal forces: stresses cancel from the moduli's size.
@@ -159,6 +247,8 @@ class LawSystem(System):
     def _step_in_parts(self, state: State, scheme: Integrator, depth: int):
         try:
             after, record = StepProblem(self, state, scheme).solve()
+            if depth < MOST_HALVINGS:
+                self._require_calm(state, after)
             return [(state, after, scheme)], record
         except NewtonFailure as failure:
             if depth >= MOST_HALVINGS:
@@ -173,6 +263,29 @@ class LawSystem(System):
         iterations = first.solution.iterations + second.solution.iterations
         whole = replace(second.solution, iterations=iterations)
         return front + back, StepRecord(whole, timings)
+
+    def _require_calm(self, before: State, after: State) -> None:
+        """Refuse a step that an impact was too quick for: a shorter one may do."""
+        if self.inverted(after.u) > self.inverted(before.u):
+            raise NewtonFailure("cells turn inside out.")
+        if self.contact is None:
+            return
+        start, end = self._total_energy(before), self._total_energy(after)
+        if end[0] - start[0] > LARGEST_STEP_GAIN * max(start[1], end[1]):
+            raise NewtonFailure("the impact gives energy.")
+
+    def _total_energy(self, state: State) -> tuple[float, float]:
+        """Kinetic and stored energy of a state, and the sum of their sizes but gravity's."""
+        kept = self._kept_energy
+        if kept is None or kept[0] is not state:
+            assert self.contact is not None
+            inertia = zeros(self.node_count, wp.vec3d)
+            self.add_inertia(state.v, inertia, 1.0)
+            own = 0.5 * dot(inertia, state.v) + self.elastic_energy(state)
+            own += self.contact.energy(state.u)
+            force = to_device(self.external_force(state.t), wp.vec3d)
+            kept = self._kept_energy = (state, (own - dot(force, state.u), own))
+        return kept[1]
 
     @contextmanager
     def using(self, scheme: Integrator) -> Iterator[None]:
@@ -193,21 +306,21 @@ class StepProblem:
         self.system, self.state, self.scheme = system, state, scheme
         self.matrix, self.solver = system.matrix, system.solver
         self.preconditioner = system.preconditioner
+        self.clamped = system.hyper.clamped_converges
         material = system.material
         self.mass = scheme.mass_weights(material.mass_damping)
         self.stiff = scheme.stiffness_weights(material.stiffness_damping)
         self.damping = np.array([scheme.system[1], *[-row[1] for row in scheme.history]])
         self.beta = material.stiffness_damping
         self.c = scheme.next_u[0]
-        self.predicted = system._combined(scheme.predictor, state)
-        if system.boundary.held:
-            ahead = self.predicted.numpy()
-            held = system.boundary.free == 0.0
-            ahead[held] = system.boundary.prescribed(state.t + scheme.dt)[held]
-            self.predicted.assign(ahead)
-        self.u_next, self.v_next, self._w = (
-            zeros(system.node_count, wp.vec3d) for _ in range(3)
+        with system.using(scheme):
+            self.predicted = system.predict(state)
+        self.u_next, self.v_next, self.internal, self._w = (
+            zeros(system.node_count, wp.vec3d) for _ in range(4)
         )
+        self._given: wp.array | None = None
+        if system.boundary.held:
+            self._given = to_device(system.boundary.prescribed(state.t + scheme.dt), wp.vec3d)
         self.timings = {"assembly": 0.0, "setup": 0.0, "solve": 0.0}
         self.constant = self._constant()
 
@@ -220,9 +333,9 @@ class StepProblem:
             force = force + f_old * s.external_force(state.t)
         b = to_device(force, wp.vec3d)
         combine(self._w, *zip(self.mass[1:], state.fields(), strict=True))
-        add_scaled_rows(b, s.mass, -1.0, self._w)
+        s.add_inertia(self._w, b, -1.0)
         if f_old != 0.0:
-            s.hyper.add_force(state.u, b, factor=-f_old)
+            combine(b, (1.0, b), (-f_old, s.internal_force(state.u)))
         return b
 
     def place(self, x: wp.array) -> None:
@@ -230,6 +343,8 @@ class StepProblem:
         scheme, state = self.scheme, self.state
         combine(self.u_next, (scheme.next_u[0], x),
                 *zip(scheme.next_u[1:], state.fields(), strict=True))
+        if self._given is not None:
+            set_held(self.u_next, self.matrix.free, self._given)
         combine(self.v_next, (scheme.next_v[0], x),
                 *zip(scheme.next_v[1:], state.fields(), strict=True))
 
@@ -240,16 +355,18 @@ class StepProblem:
         f_new, f_old = scheme.force
         self.place(x)
         wp.copy(out, self.constant)
-        add_scaled_rows(out, s.mass, -self.mass[0], x)
-        w = self._w
+        s.add_inertia(x, out, -self.mass[0])
+        w, internal = self._w, self.internal
+        internal.zero_()
         if self.beta > 0.0:
             combine(w, (self.damping[0], x),
                     *zip(self.damping[1:], state.fields(), strict=True))
             s.hyper.add_forces(
-                self.u_next, self.predicted, w, out, factor=-f_new, viscous_factor=-self.beta
+                self.u_next, self.predicted, w, internal, out, viscous_factor=-self.beta
             )
         else:
-            s.hyper.add_force(self.u_next, out, factor=-f_new)
+            s.hyper.add_force(self.u_next, internal)
+        combine(out, (1.0, out), (-f_new, internal))
         if s.walls is not None:
             combine(w, (self.stiff[0], x), *zip(self.stiff[1:], state.fields(), strict=True))
             s.walls.add_force(w, out, factor=-1.0)
@@ -272,6 +389,8 @@ class StepProblem:
         )  # fmt: skip
         if s.walls is not None and self.stiff[0] != 0.0:
             s.walls.assemble(self.matrix, self.stiff[0])
+        if s.ghost_inertia is not None:
+            s.ghost_inertia.assemble(self.matrix, self.mass[0])
         if s.contact is not None:
             self._prepare_contact()
             s.contact.add_to_matrix(self.matrix)
@@ -286,7 +405,7 @@ class StepProblem:
         """out = dg/dx p at the x of `linearise`, without a matrix."""
         s, scheme = self.system, self.scheme
         out.zero_()
-        add_scaled_rows(out, s.mass, self.mass[0], p)
+        s.add_inertia(p, out, self.mass[0])
         s.hyper.add_direction(self.u_next, p, out, factor=scheme.force[0] * self.c)
         if self.beta > 0.0:
             s.hyper.add_viscous(self.predicted, p, out, factor=self.beta * self.damping[0])
@@ -325,7 +444,7 @@ class StepProblem:
         """Size of the forces in balance: loads, inertia and internal forces, the largest."""
         s = self.system
         parts = [wp.clone(self.constant), zeros(s.node_count, wp.vec3d)]
-        add_scaled_rows(parts[1], s.mass, self.mass[0], x)
+        s.add_inertia(x, parts[1], self.mass[0])
         external = self.scheme.force_total * s.external_force(self.state.t)
         sizes = [float(np.sqrt(np.square(external).sum()))]  # a norm would wake BLAS's threads
         for f in parts:
@@ -341,6 +460,8 @@ class StepProblem:
         linear = self.c == 0.0
         newton = s.cached(_newton_for)
         newton.problem = self  # the buffers serve every step
+        if s._recent is None:  # without a past a resumed run ends with the same bits
+            newton.forget()
         scale = self.scale(x)
         options = {
             "scale": scale, "tolerance": s.scene.tolerance, "linear": linear,
@@ -348,6 +469,8 @@ class StepProblem:
         }  # fmt: skip
         whole = scheme is s.scene.integrator and not linear
         recent = s._recent if whole else None
+        if recent is not None:
+            recent.predict(x)
         try:
             token = (scheme.name, scheme.dt, s.version)
             record = newton.solve(x, keep=token, recent=recent, **options)
@@ -358,9 +481,10 @@ class StepProblem:
         if recent is not None:
             recent.remember(self.matrix, x, scheme.first_guess, state.fields())
         weights = (scheme.next_u, scheme.next_v, scheme.next_a)
-        u, v, a = combine_three(weights, (x, *state.fields()))
-        after = State(u, v, a, state.t + scheme.dt)
+        _, v, a = combine_three(weights, (x, *state.fields()))
+        after = State(self.u_next, v, a, state.t + scheme.dt)
         s._impose(after)
+        s.keep_internal(after.u, self.internal)
         s.newton_records.append(record)
         self.timings["solve"] = perf_counter() - t0 - self.timings["assembly"]
         norm = record.residual * scale
@@ -390,5 +514,5 @@ def _newton_for(system: System) -> Newton:
 
 
 def make_system(scene: Scene) -> System:
-    """The system that suits a scene: with a law, Newton's method; else one linear solve a step."""
-    return LawSystem(scene) if scene.law is not None else System(scene)
+    """The system that suits a scene: one linear solve a step, or Newton's method for energies."""
+    return LawSystem(scene) if has_energy(scene) else System(scene)

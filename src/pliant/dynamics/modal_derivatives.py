@@ -32,13 +32,15 @@ import numpy as np
 from scipy.sparse.linalg import splu
 
 from pliant.complexstep.derivatives import STEP
-from pliant.complexstep.multicomplex import accelerated, part, stepped
+from pliant.complexstep.multicomplex import Multicomplex, accelerated, part, stepped
 from pliant.complexstep.tensors import matmul, trace, transpose
 from pliant.core.errors import BadInput
 from pliant.dynamics.law_system import LawSystem
 from pliant.dynamics.modes import Modes, modes
 from pliant.dynamics.scene import Scene
 from pliant.fem.cell_quadrature import cell_quadrature
+from pliant.fem.hyperelastic import Hyperelasticity
+from pliant.fem.laws.dilatation import mean_energy
 from pliant.fem.laws.expression import evaluate, gradient, variable
 from pliant.fem.laws.law import Energy, Law
 
@@ -109,6 +111,12 @@ class ForceDerivatives:
         rule = cell_quadrature(self.body)
         row = self.body.geometry_row
         self._weight, self._gradient = rule.weight[row], rule.gradient[row]
+        self._slopes: np.ndarray | None = None  # of U, where the cell's mean dilatation acts
+        if isinstance(system.hyper, Hyperelasticity) and system.hyper.averaged:
+            mean, n = mean_energy(self.law.energy), len(self.law.values)
+            if mean is not None:
+                table = mean.table(self.law.table(len(self.body.cells)))
+                self._slopes = table[:, n : n + 3].T[..., None]
 
     def __call__(self, *fields: np.ndarray) -> np.ndarray:
         """D^(n+1) of the energy applied to n fields (nodes, 3): forces (nodes, 3)."""
@@ -121,6 +129,8 @@ class ForceDerivatives:
             P = isotropic_derivative(self._rest, gradients)
         if not np.isfinite(P).all():
             raise _not_smooth(self.law, len(fields) + 1)
+        if self._slopes is not None:
+            P = P + mean_derivative(self._slopes, self._weight, gradients)
         force = np.einsum("cq,cqij,cqaj->cai", self._weight, P, self._gradient)
         out = np.zeros((len(self.body.nodes), 3))
         np.add.at(out, self.body.cells, force)
@@ -222,6 +232,39 @@ def isotropic_derivative(rest: RestCoefficients, directions: list[np.ndarray]) -
     S = one[every] * np.eye(3) + 2.0 * two[every] * W + 3.0 * three[every] * W2
     P = matmul(matmul(np.eye(3) + D, inverse), S)
     return part(P, tuple(range(1, order + 1))) * (np.prod(scale) / STEP**order)
+
+
+def mean_derivative(slopes: np.ndarray, weight: np.ndarray, directions: list[np.ndarray]):
+    """The part of the mean dilatation, (U'(Jbar) - U'(J)) cof F (fem.laws.dilatation).
+
+    slopes: (3, cells, 1) of U at the rest, where U' = a2 x + a3 x^2 / 2 + a4 x^3 / 6, x = J - 1.
+    """
+    order = len(directions)
+    scale = [float(np.abs(d).max()) or 1.0 for d in directions]
+    zero = np.zeros(directions[0].shape)
+    D: Any = 0.0
+    for n, (d, s) in enumerate(zip(directions, scale, strict=True), start=1):
+        D = stepped(zero, (n,), order, STEP) * (d / s) + D
+    every = (..., None, None)
+    square, first = matmul(D, D), trace(D)
+    second = (first * first - trace(square)) * 0.5
+    minors = square - first[every] * D + second[every] * np.eye(3)  # transposed: of D alone
+    x = first + second + trace(matmul(minors, D)) * (1.0 / 3.0)
+    share = weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
+
+    def slope(x):
+        return x * (slopes[0] + x * (slopes[1] * 0.5 + x * (slopes[2] / 6.0)))
+
+    cofactor = np.eye(3) + first[every] * np.eye(3) + transpose(minors - D)
+    P = (slope(_mean_of_points(x, share)) - slope(x))[every] * cofactor
+    return part(P, tuple(range(1, order + 1))) * (np.prod(scale) / STEP**order)
+
+
+def _mean_of_points(x: Any, share: np.ndarray) -> Any:
+    """Weighted mean over the points of each cell, at all of them."""
+    if isinstance(x, Multicomplex):
+        return Multicomplex(_mean_of_points(x.re, share), _mean_of_points(x.im, share))
+    return np.broadcast_to((share * x).sum(axis=1, keepdims=True), x.shape)
 
 
 def energy_derivative(law: Law, directions: list[np.ndarray]) -> np.ndarray:

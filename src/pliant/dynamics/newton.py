@@ -68,8 +68,8 @@ STALE = 2.0
 """A directional solve that took this many times the iterations of a fresh preconditioner has it
 assembled anew next time."""
 
-WORTHWHILE = 0.5
-"""A first guess is improved if that promises to leave less than this share of its residual."""
+FEW = 12
+"""Iterations after which the exact tangent is tried although the clamped one may do."""
 
 NEAR = 5e-3
 """A linear solve to this accuracy or less goes straight to the end; beyond, the tangent has changed
@@ -111,6 +111,7 @@ class NewtonProblem(Protocol):
     """What is solved: residual(x) = 0."""
 
     system: Any  # a LawSystem
+    clamped: bool  # whether the clamped tangent, which is cheaper, converges as quickly
     matrix: BlockMatrix
     solver: ConjugateGradients
     preconditioner: Preconditioner
@@ -173,7 +174,13 @@ class Newton:
         self.direct = direct and node_count <= DIRECT_NODES and self.directional is None
         self.kept: object = None  # what the matrix at hand may serve again
         self._made_for: object = None  # what it was assembled for, though it may have aged
+        self._missed = LOOSEST  # share of a residual that the last step left beyond its solve
         self._r, self._dx, self._trial = (zeros(node_count, wp.vec3d) for _ in range(3))
+
+    def forget(self) -> None:
+        """Start anew: what follows does not depend on the tangents of earlier problems."""
+        self.kept = self._made_for = None
+        self._missed = LOOSEST
 
     def solve(self, x: wp.array, **options: Any) -> NewtonRecord:
         """`converge`; where that fails on a law with kinks, again with these rounded."""
@@ -219,8 +226,8 @@ class Newton:
         norm = self._norm(r)
         if not np.isfinite(norm):
             raise NewtonFailure("the forces at the start are infinite or not defined.")
-        if recent is not None and keep is not None and self._made_for == keep:
-            norm = self._improve(x, r, norm, recent)
+        if keep is None or self._made_for != keep:
+            recent = None  # their images under the matrix at hand would mean nothing
         record.history.append(norm / scale)
         goal = 0.5 * tolerance * scale  # what the last iteration should leave
         forcing, clamped_for = LOOSEST, PATIENCE
@@ -233,6 +240,8 @@ class Newton:
                     f"{MAX_ITERATIONS} Newton iterations left {norm / scale:.1e} of the forces."
                 )
             project = clamped_for < PATIENCE or norm > CLOSE * scale
+            if p.clamped and record.iterations < FEW:
+                project = True
             if linear:
                 forcing = max(TIGHTEST, min(LOOSEST, 0.5 * tolerance * scale / max(norm, 1e-300)))
             old = keep is not None and self.kept == keep
@@ -244,7 +253,12 @@ class Newton:
                     p.assemble(x, project=project)
                     record.tangents += 1
                     self._made_for = keep
-                solution = self._solve(r, norm, dx, given, forcing, refresh=not old)
+                if old:
+                    forcing = self._worthwhile(forcing, goal / max(norm, 1e-300))
+                solution = self._solve(
+                    r, norm, dx, given, forcing, refresh=not old, recent=recent if old else None
+                )
+                recent = None
             uphill = solution.outcome is Outcome.INDEFINITE
             uphill = uphill or (given is None and dot(r, dx) <= 0.0)
             if not project and not old and uphill:
@@ -264,8 +278,9 @@ class Newton:
             record.iterations += 1
             record.history.append(norm / scale)
             # what the linear solve did not leave is the tangent's fault
-            well = norm <= solution.residual + KEEP * before and not shortened
-            self.kept = keep if well else None
+            missed = max(norm - solution.residual, 0.0) / max(before, 1e-300)
+            self._missed = missed if not shortened else LOOSEST
+            self.kept = keep if missed <= KEEP and not shortened else None
             given = None
             ratio = (norm / before) ** 2 if before > 0.0 else 0.0
             safeguard = 0.9 * forcing**2
@@ -296,27 +311,18 @@ class Newton:
         keep_free(r, self.problem.matrix.free)
         return float(np.sqrt(dot(r, r)))
 
-    def _improve(self, x: wp.array, r: wp.array, norm: float, recent: RecentErrors) -> float:
-        """Move x by what earlier guesses missed, as far as the tangent at hand tells; |r| there."""
-        p, dx, trial = self.problem, self._dx, self._trial
-        dx.zero_()
-        expected = float(np.sqrt(recent.improve(p.matrix, r, dx, trial)))
-        if not expected < WORTHWHILE * norm:
-            return norm
-        combine(trial, (1.0, x), (1.0, dx))
-        p.residual(trial, r)
-        after = self._norm(r)
-        if after < norm:
-            wp.copy(x, trial)
-            return after
-        p.residual(x, r)
-        return self._norm(r)
+    def _worthwhile(self, forcing: float, needed: float) -> float:
+        """Accuracy of a solve with a kept tangent: not beyond half of what such a one last missed.
+
+        needed: that after which Newton's method has converged.
+        """
+        return float(np.clip(max(needed, 0.5 * self._missed), TIGHTEST, LOOSEST_LAST))
 
     def _solve(
         self, r: wp.array, norm: float, dx: wp.array, given: np.ndarray | None, forcing: float,
-        *, refresh: bool = True,
+        *, refresh: bool = True, recent: RecentErrors | None = None,
     ) -> Solution:
-        """K dx = r by the matrix."""
+        """K dx = r by the matrix; recent: what earlier first guesses missed, to start from."""
         p = self.problem
         self._start(given)
         if self.direct:
@@ -326,12 +332,13 @@ class Newton:
             p.preconditioner.update(p.matrix)
         if given is not None:  # held parts push as well
             square = p.matrix.residual(r, dx, p.solver.residual)
+        elif recent is not None:
+            square = recent.improve(p.matrix, r, dx, p.solver.residual)
         else:
             wp.copy(p.solver.residual, r)
             square = norm * norm
-        tolerance = Tolerance(
-            relative=0.0, absolute=forcing * float(np.sqrt(square)), max_iterations=400
-        )
+        start = norm if recent is not None else float(np.sqrt(square))
+        tolerance = Tolerance(relative=0.0, absolute=forcing * start, max_iterations=400)
         solution = p.solver.solve(r, dx, tolerance, square=square)
         p.preconditioner.report(solution)
         return solution

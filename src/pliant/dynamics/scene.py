@@ -6,16 +6,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pliant.core.errors import BadInput
-from pliant.dynamics.integrators import Integrator, Newmark1
+from pliant.dynamics.integrators import GeneralisedAlpha, Integrator
 from pliant.dynamics.loads import Fixed, Load
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.fem.body import Body
+from pliant.fem.cell_data import DILATATIONS
 from pliant.fem.laws import find_law
 from pliant.fem.laws.law import Law
 from pliant.fem.material import Material
 
 PRECONDITIONERS = ("multigrid", "jacobi")
-MODELS = ("corotated", "corotated-qr", "linear")
+MODELS = ("corotated", "linear", "corotated-frozen", "corotated-qr")
+FROZEN = ("corotated-frozen", "corotated-qr")
+"""Models whose rotations stay those of the predicted displacement: one linear solve a step, as in
+seed 000, and no energy behind it."""
 SMALLEST_TOLERANCE = 1e-14
 
 
@@ -26,8 +30,11 @@ class Scene:
     gravity [m/s^2]; initial_velocity [m/s] and initial_spin [rad/s] about the centre of mass.
     tolerance: relative residual of each linear solve. preconditioner: "multigrid", or "jacobi" for
     bodies that must fit into less memory (2.4 instead of 4.9 kB a node).
+    model: "corotated", an energy of the cells' stretches, "linear" (small rotations only), or, for
+    comparison, the steps of "corotated-frozen" and "corotated-qr", which gain energy from nowhere.
     law: a material law (pliant.laws), or the name of one that then takes the material's modulus and
-    ratio; it replaces `model`, and steps are solved by Newton's method.
+    ratio; it replaces `model`. Steps of laws and of the corotated energy are Newton's method.
+    dilatation: "mean", which does not lock near a Poisson's ratio of 1/2, or "pointwise".
     """
 
     body: Body
@@ -37,9 +44,10 @@ class Scene:
     loads: Sequence[Load] = ()
     obstacles: Sequence[Plane | Obstacle] = ()
     contact: ContactLaw = field(default_factory=ContactLaw)
-    integrator: Integrator = field(default_factory=lambda: Newmark1(dt=0.01, theta=0.6))
+    integrator: Integrator = field(default_factory=lambda: GeneralisedAlpha(dt=0.01))
     model: str = "corotated"
     law: Law | str | None = None
+    dilatation: str = "mean"
     initial_velocity: tuple[float, ...] = (0.0, 0.0, 0.0)
     initial_spin: tuple[float, ...] = (0.0, 0.0, 0.0)
     tolerance: float = 1e-8
@@ -49,6 +57,10 @@ class Scene:
     def __post_init__(self):
         if self.model not in MODELS:
             raise BadInput(f"model must be one of {', '.join(MODELS)}, not '{self.model}'.")
+        if self.dilatation not in DILATATIONS:
+            raise BadInput(
+                f"dilatation must be one of {', '.join(DILATATIONS)}, not '{self.dilatation}'."
+            )
         if self.preconditioner not in PRECONDITIONERS:
             raise BadInput(
                 f"preconditioner must be one of {', '.join(PRECONDITIONERS)}, "

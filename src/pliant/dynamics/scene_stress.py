@@ -14,7 +14,7 @@ class SceneStress:
     def __init__(self, scene: Scene):
         self._law: LawStress | None = None
         if scene.law is not None:
-            self._law = LawStress(scene.body, scene_law(scene))
+            self._law = LawStress(scene.body, scene_law(scene), dilatation=scene.dilatation)
         else:
             self._field = StressField(scene.body, model=scene.model)
             self._moduli = scene.material.lame(len(scene.body.cells))

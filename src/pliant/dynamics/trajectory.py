@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pliant.dynamics.energies import Energies
 from pliant.dynamics.scene import Scene
+from pliant.dynamics.step_quality import step_warnings
 
 
 @dataclass(frozen=True)
@@ -12,7 +14,8 @@ class Trajectory:
     """displacements, velocities: (frames, nodes, dim); times: (frames,) [s].
 
     accelerations of the last frame make a run resumable; iterations, timings and parts (more than
-    one where Newton failed on the whole step) tell what each step took.
+    one where a step had to be cut) tell what each step took. energies: over the frames; inverted:
+    cells that are inside out at each frame.
     """
 
     scene: Scene = field(repr=False)
@@ -23,11 +26,25 @@ class Trajectory:
     iterations: np.ndarray = field(repr=False)
     timings: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     parts: np.ndarray = field(default_factory=lambda: np.zeros(0, int), repr=False)
+    energies: Energies = field(default_factory=Energies, repr=False)
+    inverted: np.ndarray = field(default_factory=lambda: np.zeros(0, int), repr=False)
 
     @property
     def steps(self) -> int:
         """Number of steps taken."""
         return len(self.times) - 1
+
+    def warnings(self) -> list[str]:
+        """What to know before trusting the run, a sentence each."""
+        return [
+            *inversion_warning(self.scene, self.times, self.inverted),
+            *step_warnings(self.scene, self.velocities),
+        ]
+
+    def at(self, points) -> np.ndarray:
+        """Positions of material points (points, dim) over the frames, (frames, points, dim)."""
+        where = self.scene.body.locate(np.atleast_2d(np.asarray(points, float)))
+        return np.stack([where.at(self.nodes(k)) for k in range(len(self.times))])
 
     def nodes(self, frame: int) -> np.ndarray:
         """Deformed node positions of a frame, (nodes, dim)."""
@@ -36,3 +53,17 @@ class Trajectory:
     def surface(self, frame: int) -> np.ndarray:
         """Deformed surface points of a frame, (points, dim)."""
         return self.scene.body.surface.positions(self.nodes(frame))
+
+
+def inversion_warning(scene: Scene, times: np.ndarray, inverted: np.ndarray) -> list[str]:
+    """A sentence where cells were inside out, and what to do about it."""
+    bad = np.flatnonzero(inverted > 0)
+    if not len(bad):
+        return []
+    cells, first = len(scene.body.cells), float(times[bad[0]])
+    stays = bool(inverted[-1] > 0)
+    until = "on" if stays else f"to t = {float(times[bad[-1]]):.4g} s"
+    return [
+        f"{int(inverted.max())} of {cells} cells are inside out from t = {first:.4g} s {until}: "
+        f"use dt <= {scene.dt / 4.0:.2g} s, smaller cells, or a softer impact."
+    ]
