@@ -22,14 +22,14 @@ def coarser(scene: Scene, *, space: float = 2.0, time: float = 2.0) -> Scene:
 
     Regions, loads and obstacles are shapes, so they mean the same on the other grid.
     """
-    if not can_coarsen(scene):
+    if space != 1.0 and not can_coarsen(scene):
         raise BadInput(
             "Only a body on a grid, made from a shape and of one material, can be coarsened."
         )
     old = scene.integrator
-    assert scene.body.shape is not None
     body = scene.body
     if space != 1.0:
-        body = GridBody(scene.body.shape, space * scene.body.spacing)
+        assert body.shape is not None
+        body = GridBody(body.shape, space * body.spacing)
     scheme = INTEGRATORS[old.name](time * old.dt, **old.parameters)
     return replace(scene, body=body, integrator=scheme, source=None)

@@ -14,11 +14,12 @@ from pliant.complexstep.derivatives import STEP
 from pliant.complexstep.multicomplex import Multicomplex, accelerated
 from pliant.core.errors import BadInput
 from pliant.fem.body import Body
+from pliant.fem.cell_data import cell_means
 from pliant.fem.cell_quadrature import cell_quadrature
-from pliant.fem.cells import GRID, gradient_product_blocks
+from pliant.fem.cells import gradient_product_blocks
+from pliant.fem.laws.dilatation import MeanEnergy, mean_energy, volume_slope
 from pliant.fem.laws.law import Law
-from pliant.fem.penalty_walls import STIFFER, PenaltyWalls
-from pliant.fem.walls import SAFETY, SLIVER_SUPPORT, Walls
+from pliant.fem.walls import Walls
 
 CELLS_AT_ONCE = 4000
 """Cells whose k x k blocks are formed at a time (some 40 MB)."""
@@ -27,11 +28,16 @@ POLAR_SWEEPS = 14
 """Of Higham's iteration, which doubles the digits from the fourth or so on."""
 
 
+def _cofactor(A: np.ndarray) -> np.ndarray:
+    """d det A / d A of (..., 3, 3)."""
+    r0, r1, r2 = A[..., 0, :], A[..., 1, :], A[..., 2, :]
+    return np.stack([np.cross(r1, r2), np.cross(r2, r0), np.cross(r0, r1)], axis=-2)
+
+
 def _inverse_transpose(A: np.ndarray) -> np.ndarray:
     """A^-T of (..., 3, 3) by cofactors: LAPACK would pivot on the size of complex numbers."""
-    r0, r1, r2 = A[..., 0, :], A[..., 1, :], A[..., 2, :]
-    C = np.stack([np.cross(r1, r2), np.cross(r2, r0), np.cross(r0, r1)], axis=-2)
-    return C / np.sum(r0 * C[..., 0, :], axis=-1)[..., None, None]
+    C = _cofactor(A)
+    return C / np.sum(A[..., 0, :] * C[..., 0, :], axis=-1)[..., None, None]
 
 
 def polar_rotation(F: np.ndarray) -> np.ndarray:
@@ -64,8 +70,12 @@ def split(linear, z: np.ndarray) -> np.ndarray:
 class ComplexForces:
     """The forces of one body with one set of moduli; law None for the linear elastic models."""
 
-    def __init__(self, body: Body, *, model: str, law: Law | None, walls: Walls | None):
+    def __init__(
+        self, body: Body, *, model: str, law: Law | None, walls: Walls | None, dilatation: str
+    ):
         self.body, self.model, self.law, self.walls = body, model, law, walls
+        self.averaged = dilatation == "mean"
+        self._means = cell_means(body)[0][body.geometry_row]
         self.nodes = np.zeros((len(body.nodes), 3))
         self.nodes[:, : body.dim] = body.nodes
         if law is not None:
@@ -76,7 +86,9 @@ class ComplexForces:
             rule = cell_quadrature(body)
             row = body.geometry_row
             self._weight, self._gradient = rule.weight[row], rule.gradient[row]
-        self._eta: np.ndarray | None = None
+            self._mean: MeanEnergy | None = None  # one point is its own mean
+            if self.averaged and self._weight.shape[1] > 1:
+                self._mean = mean_energy(law.energy)
 
     def scatter(self, per_cell: np.ndarray) -> np.ndarray:
         """Sum of (cells, k, 3) contributions over the cells of each node."""
@@ -96,38 +108,48 @@ class ComplexForces:
         body = self.body
         if self.model == "linear":
             return np.broadcast_to(np.eye(3), (len(body.cells), 3, 3)).astype(complex)
-        F = np.eye(3) + np.einsum("cai,caj->cij", u[body.cells], self._mean_gradients())
+        F = np.eye(3) + np.einsum("cai,caj->cij", u[body.cells], self._means)
         return gram_schmidt_rotation(F) if self.model == "corotated-qr" else polar_rotation(F)
 
-    def _mean_gradients(self) -> np.ndarray:
-        body, k = self.body, self.body.cells.shape[1]
-        if body.kind != GRID:
-            return body.geometry_table[body.geometry_row][:, :12].reshape(-1, 4, 3)[:, :k]
-        g = np.zeros((k, 3))
-        for a in range(k):
-            for d in range(body.dim):
-                g[a, d] = (2 * ((a >> d) & 1) - 1) / (2 ** (body.dim - 1) * body.spacing)
-        return np.broadcast_to(g, (len(body.cells), k, 3))
+    def corotated(self, u: np.ndarray, lam, mu) -> np.ndarray:
+        """Force of the corotated energy, see fem.corotation_kernels."""
+        cells = self.body.cells
+        F = np.eye(3) + np.einsum("cai,caj->cij", u[cells], self._means)
+        R = self.rotations(u)
+        S = np.swapaxes(R, 1, 2) @ F
+        X = self.nodes[cells] - self.nodes[cells[:, :1]]
+        y = np.einsum("cji,cbj->cbi", R, u[cells] + X) - X
+        g = self._local_forces(y, lam, mu)
+        torque = np.cross(X + y, g).sum(axis=1)
+        T = np.trace(S, axis1=1, axis2=2)[:, None, None] * np.eye(3) - S
+        l = np.linalg.solve(T, torque[..., None])[..., 0]
+        g = g - np.cross(l[:, None, :], self._means)
+        return self.scatter(np.einsum("cij,caj->cai", R, g))
 
     def elastic(self, R, w, s: float, lam, mu) -> np.ndarray:
         """f_a = R sum_b K_ab (R^T w_b + s (R^T X_b - X_b)), see fem.elasticity."""
+        cells = self.body.cells
+        X = self.nodes[cells] - self.nodes[cells[:, :1]]
+        y = np.einsum("cji,cbj->cbi", R, w[cells] + s * X) - s * X
+        return self.scatter(np.einsum("cij,caj->cai", R, self._local_forces(y, lam, mu)))
+
+    def _local_forces(self, y: np.ndarray, lam, mu) -> np.ndarray:
+        """sum_b K_ab y_b (cells, k, 3), K of fem.cell_forces."""
         body, k = self.body, self.body.cells.shape[1]
-        X = self.nodes[body.cells] - self.nodes[body.cells[:, :1]]
-        out = np.empty((len(body.cells), k, 3), complex)
+        out = np.empty(y.shape, complex)
         for first in range(0, len(body.cells), CELLS_AT_ONCE):
             c = slice(first, first + CELLS_AT_ONCE)
-            G = gradient_product_blocks(
-                body.kind, body.geometry_table[body.geometry_row[c]], k
-            )
-            y = np.einsum("cji,cbj->cbi", R[c], w[body.cells[c]] + s * X[c]) - s * X[c]
+            G = gradient_product_blocks(body.kind, body.geometry_table[body.geometry_row[c]], k)
             trace = np.trace(G, axis1=-2, axis2=-1)
-            g = lam[c][:, None, None] * np.einsum("cabij,cbj->cai", G, y, optimize=True)
-            g = g + mu[c][:, None, None] * (
-                np.einsum("cabji,cbj->cai", G, y, optimize=True)
-                + np.einsum("cab,cbi->cai", trace, y)
-            )
-            out[c] = np.einsum("cij,caj->cai", R[c], g)
-        return self.scatter(out)
+            if self.averaged:
+                theta = np.einsum("cbj,cbj->c", self._means[c], y[c])
+                by_lam = (body.cell_volumes[c] * theta)[:, None, None] * self._means[c]
+            else:
+                by_lam = np.einsum("cabij,cbj->cai", G, y[c], optimize=True)
+            by_mu = np.einsum("cabji,cbj->cai", G, y[c], optimize=True)
+            by_mu = by_mu + np.einsum("cab,cbi->cai", trace, y[c])
+            out[c] = lam[c][:, None, None] * by_lam + mu[c][:, None, None] * by_mu
+        return out
 
     # material laws -----------------------------------------------------------------------------
 
@@ -135,6 +157,14 @@ class ComplexForces:
         """Internal force of the law at u, its stress by bicomplex steps of the energy."""
         F = np.eye(3) + np.einsum("cai,cqaj->cqij", u[self.body.cells], self._gradient)
         P = self._stress(F, {n: v[:, None] for n, v in values.items()})
+        if self._mean is not None:
+            K = _cofactor(F)
+            J = np.sum(F[..., 0, :] * K[..., 0, :], axis=-1)
+            w = self._weight
+            average = np.sum(w * J, axis=1) / np.maximum(w.sum(axis=1), 1e-300)
+            slopes = self._mean.slopes_of({n: v[:, None] for n, v in values.items()})
+            change = volume_slope(average[:, None], slopes) - volume_slope(J, slopes)
+            P = P + change[..., None, None] * K
         return self.scatter(np.einsum("cq,cqij,cqaj->cai", self._weight, P, self._gradient))
 
     def _stress(self, F: np.ndarray, values: dict[str, np.ndarray]) -> np.ndarray:
@@ -182,36 +212,15 @@ class ComplexForces:
             np.add.at(out, ends[:, 1], force)
         return out
 
-    def node_moduli(self, lam, mu) -> np.ndarray:
-        """Mean of lambda + 2 mu around each node."""
+    def node_moduli(self, mu) -> np.ndarray:
+        """Mean of 4 mu around each node."""
         flat, k = self.body.cells.reshape(-1), self.body.cells.shape[1]
         count = np.bincount(flat, minlength=len(self.nodes))
 
         def mean(x):
             return np.bincount(flat, np.repeat(x, k), len(self.nodes)) / count
 
-        return split(mean, lam + 2.0 * mu)
-
-    def _penalty(self, l, m) -> np.ndarray:
-        """eta: a Rayleigh quotient is exact to first order when its vector is the real one."""
-        walls = self.walls
-        assert walls is not None
-        A_ll, A_lm, A_mm = walls._traction_squares()
-        B_lam, B_mu = walls._energies(SLIVER_SUPPORT)
-        c = (slice(None), None, None)
-
-        def forms(l, m):
-            A = l[c] ** 2 * A_ll + l[c] * m[c] * A_lm + m[c] ** 2 * A_mm
-            return A, l[c] * B_lam + m[c] * B_mu
-
-        A, B = forms(np.real(l), np.real(m))
-        values, vectors = np.linalg.eigh(B)
-        keep = values > 1e-12 * values[:, -1:]
-        V = vectors * np.where(keep, 1.0 / np.sqrt(np.where(keep, values, 1.0)), 0.0)[:, None, :]
-        x = np.einsum("wpr,wr->wp", V, np.linalg.eigh(np.swapaxes(V, 1, 2) @ A @ V)[1][:, :, -1])
-        top, bottom = (np.einsum("wp,wpr,wr->w", x, Q, x) for Q in forms(l, m))
-        stiffer = STIFFER if isinstance(walls, PenaltyWalls) else 1.0
-        return stiffer * SAFETY * top / bottom
+        return split(mean, 4.0 * mu)
 
     def wall(self, w: np.ndarray, given: np.ndarray, lam, mu) -> np.ndarray:
         """Force of the walls on the field w minus the load of the given displacement (q, 3)."""
@@ -219,18 +228,13 @@ class ComplexForces:
         out = np.zeros(w.shape, complex)
         if walls is None:
             return out
-        l, m = lam[walls.cell], mu[walls.cell]
-        if self._eta is None:  # one set of moduli a motion
-            self._eta = self._penalty(l, m)
-        eta = self._eta
         corners = self.body.cells[walls.cell]
-        force = np.einsum("wabij,wbj->wai", walls._combine(l, m, eta), w[corners], optimize=True)
+        force = np.einsum("wabij,wbj->wai", walls.blocks(lam, mu), w[corners], optimize=True)
         if np.any(given):
-            for z, unit in ((np.real, 1.0), (np.imag, 1j)):
-                def load(g, z=z):
-                    return walls._load(z(l), z(m), z(eta), g)
-
-                force = force - unit * split(load, given)
+            force = force - split(lambda g: walls.loads(np.real(lam), np.real(mu), g), given)
+            if np.any(np.imag(lam)) or np.any(np.imag(mu)):
+                real = np.real(given)  # the data move with beta alone, never with the moduli
+                force = force - 1j * walls.loads(np.imag(lam), np.imag(mu), real)
         np.add.at(out, corners, force)
         return out
 

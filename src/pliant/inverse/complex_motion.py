@@ -82,7 +82,7 @@ def complex_numbers(system: System, unknowns: UnknownSet, q: np.ndarray) -> Numb
         raise NotComplex("obstacles other than planes are sampled, not formulas.")
     planes = [(vector3("normal", n).astype(complex), o) for n, o in planes]
     law = None
-    if isinstance(system, LawSystem):
+    if scene.law is not None and isinstance(system, LawSystem):
         law = {n: np.asarray(v, complex) for n, v in system.law.values.items()}
     for member, part in zip(unknowns.members, unknowns.split(q), strict=True):
         name = member.name
@@ -160,17 +160,20 @@ class ComplexMotion:
     def __init__(self, system: System, numbers: Numbers):
         self.system, self.n = system, numbers
         scene, body = system.scene, system.scene.body
-        law = system.law if isinstance(system, LawSystem) else None
+        law = system.law if scene.law is not None and isinstance(system, LawSystem) else None
+        self.energetic = isinstance(system, LawSystem)
         walls = None if system.walls is None else system.walls.walls
         try:
-            self.forces = ComplexForces(body, model=scene.model, law=law, walls=walls)
+            self.forces = ComplexForces(
+                body, model=scene.model, law=law, walls=walls, dilatation=scene.dilatation
+            )
         except NotComplex:
             raise
         except BadInput as reason:
             raise NotComplex(str(reason)) from None
         shares = numbers.density[:, None, None] * body.node_volumes[..., None]
         self.mass = self.forces.scatter(np.broadcast_to(shares, (*body.cells.shape, 3)))[:, 0]
-        self.moduli = self.forces.node_moduli(numbers.lam, numbers.mu)
+        self.moduli = self.forces.node_moduli(numbers.mu)
         self._old: np.ndarray | None = None  # internal force at the start of the step
         self.state = self._initial()
 
@@ -181,9 +184,9 @@ class ComplexMotion:
         u = s.boundary.prescribed(0.0).astype(complex)
         v = (n.velocity + np.cross(n.spin, arms)) * free
         w = u + n.stiffness_damping * v
-        if n.law is not None:
-            force = -self.forces.internal(u, n.law) - self.forces.ghost(w, self.moduli)
-            force -= n.stiffness_damping * self.forces.viscous(u, v, n.lam, n.mu)
+        if self.energetic:
+            force = -self._internal(u) - self.forces.ghost(w, self.moduli)
+            force -= n.stiffness_damping * self._viscous(u, v)
         else:
             force = -self.forces.elastic(self.forces.rotations(u), w, 1.0, n.lam, n.mu)
             force -= self.forces.ghost(w, self.moduli)
@@ -195,6 +198,18 @@ class ComplexMotion:
         starting = np.where(light, STARTING_MASS_FLOOR * heaviest, self.mass)
         a = n.gravity + force / starting[:, None] - n.mass_damping * v
         return u, v, a * free
+
+    def _internal(self, u: np.ndarray) -> np.ndarray:
+        """Force of the energy at u, without the ghost penalty."""
+        if self.n.law is not None:
+            return self.forces.internal(u, self.n.law)
+        return self.forces.corotated(u, self.n.lam, self.n.mu)
+
+    def _viscous(self, at: np.ndarray, rate: np.ndarray) -> np.ndarray:
+        """Damping force per stiffness damping, without the ghost penalty."""
+        if self.n.law is not None:
+            return self.forces.viscous(at, rate, self.n.lam, self.n.mu)
+        return self.forces.elastic(self.forces.rotations(at), rate, 0.0, self.n.lam, self.n.mu)
 
     def _given(self, t: float) -> np.ndarray:
         s = self.system
@@ -238,17 +253,17 @@ class ComplexMotion:
         found = (mix(scheme.next_u, four), mix(scheme.next_v, four))
         inertia = mix(weighted(0), four)
         g = self.mass[:, None] * inertia
-        if s.ghost_inertia is not None and n.law is None:
+        if s.ghost_inertia is not None:
             scale = GHOST_INERTIA * s.scene.body.spacing**2 * self.mass.sum() / s.scene.body.volume
             g += forces.ghost(inertia, np.full(len(g), scale))
-        if n.law is not None:
+        if self.energetic:
             rate = mix([scheme.system[1], *(-row[1] for row in scheme.history)], four)
-            g += f_new * forces.internal(found[0], n.law)
+            g += f_new * self._internal(found[0])
             if f_old != 0.0:
                 if self._old is None:
-                    self._old = forces.internal(u, n.law)
+                    self._old = self._internal(u)
                 g += f_old * self._old
-            g += n.stiffness_damping * forces.viscous(predicted, rate, n.lam, n.mu)
+            g += n.stiffness_damping * self._viscous(predicted, rate)
             ghosted = f_new * found[0] + f_old * u + n.stiffness_damping * rate
             contact = self._contact(u, v, found[0], found, f_new, f_old, moved=True)
         else:

@@ -91,6 +91,14 @@ class Evaluation:
         return float(1.4826 * np.median(np.abs(self.usable))) if len(self.usable) else 0.0
 
     @property
+    def worst_spread(self) -> float:
+        """The largest of the frames' robust standard deviations [m]: a late frame may be far off
+        while most are near.
+        """
+        own = (np.abs(f.r[f.usable]) for f in self.frames.values() if f.usable.any())
+        return max((float(1.4826 * np.median(r)) for r in own), default=0.0)
+
+    @property
     def frame_rms(self) -> np.ndarray:
         """Root mean square of each frame's residuals [m], zero for frames without any."""
         out = np.zeros(self.frame_count)

@@ -89,7 +89,8 @@ def neighbours(body: Body) -> np.ndarray:
         bits = (np.arange(k)[:, None] >> np.arange(body.dim)) & 1
         faces = [np.flatnonzero(bits[:, d] == side) for d in range(body.dim) for side in (0, 1)]
     else:
-        faces = [np.delete(np.arange(k), a) for a in range(k)]
+        corners = body.dim + 1
+        faces = [np.delete(np.arange(corners), a) for a in range(corners)]
     keys = np.concatenate([np.sort(body.cells[:, f], axis=1) for f in faces])
     owner = np.tile(np.arange(len(body.cells)), len(faces))
     order = np.lexsort(keys.T)

@@ -24,8 +24,11 @@ class Fit:
     """values, sigma, start: by label; correlation: (p, p) in the order of `labels`.
 
     sigma is one standard deviation from the Gauss-Newton Hessian and the noise found (in the
-    residuals, or as given). discretisation: how far the values may be off because of spacing and
-    time step, from a coarser repeat; empty if there was none. timings [ms]: forward_ms and
+    residuals, or as given); total_sigma holds grid, time step and model as well, each told in
+    errors[cause][label]. discretisation: grid and time step together, from coarser repeats; empty
+    if there were none. extrapolated: the values at spacing and time step zero, by the same repeats.
+    converged: whether success may be claimed; reasons: one sentence each where not. timings [ms]:
+    forward_ms and
     adjoint_ms of a step, iteration_ms of the optimiser, forward_run_ms of a plain run. parts: of a
     field that was cut into parts of one modulus each, the body at large first.
     """
@@ -48,12 +51,16 @@ class Fit:
     discretisation: dict[str, float] = field(default_factory=dict)
     optimiser: str = "lm"
     parts: list[Part] = field(default_factory=list)
+    total_sigma: dict[str, float] = field(default_factory=dict)
+    errors: dict[str, dict[str, float]] = field(default_factory=dict)
+    extrapolated: dict[str, float] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
 
     def table(self, truth: dict[str, float] | None = None) -> str:
-        """A plain-text table of truth, start, value and sigma."""
+        """A plain-text table of truth, start, value, sigma (by noise) and total sigma."""
         head = ["unknown", *(["truth"] if truth else []), "start", "value", "sigma"]
-        if self.discretisation:
-            head.append("grid")
+        if self.total_sigma:
+            head.append("total sigma")
         rows = [head]
         for label in self.labels:
             row = [label]
@@ -63,8 +70,8 @@ class Fit:
                 f"{self.start[label]:.6g}", f"{self.values[label]:.6g}",
                 f"{self.sigma[label]:.2g}",
             ]  # fmt: skip
-            if self.discretisation:
-                row.append(f"{self.discretisation.get(label, float('nan')):.2g}")
+            if self.total_sigma:
+                row.append(f"{self.total_sigma.get(label, float('nan')):.2g}")
             rows.append(row)
         widths = [max(len(r[c]) for r in rows) for c in range(len(head))]
         lines = [
@@ -78,6 +85,8 @@ class Fit:
 
     def __str__(self) -> str:
         text = self.table()
+        if self.reasons:
+            text += "\n" + "\n".join(f"- NOT A SUCCESS: {line}" for line in self.reasons)
         if self.advice:
             text += "\n" + "\n".join(f"- {line}" for line in self.advice)
         return text

@@ -1,7 +1,7 @@
 """What a fit hands back: values, error bars from the Gauss-Newton Hessian, advice."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,13 +14,20 @@ from pliant.inverse.fit_log import FitLog, Minimum, rescaled
 from pliant.inverse.identifiability import advise, advise_on_field
 from pliant.inverse.losses import Loss
 from pliant.inverse.problem import Problem
+from pliant.inverse.total_error import ErrorBudget, Repeat, error_budget
 from pliant.inverse.unknowns import UnknownSet
+from pliant.inverse.verdict import UNFINISHED, reasons_against
 
 
 def make_fit(
-    p: Problem, minimum: Minimum, log: FitLog, optimiser: str, error: dict[str, float], began: float
+    p: Problem,
+    minimum: Minimum,
+    log: FitLog,
+    optimiser: str,
+    repeats: Sequence[Repeat],
+    began: float,
 ) -> Fit:
-    """The Fit at a minimum; error: by label, of the grid; began: perf_counter at the start."""
+    """The Fit at a minimum; repeats: coarser ones; began: perf_counter at the start."""
     labels, q, e = p.unknowns.labels, minimum.q, minimum.evaluation
     noise = p.noise or e.spread
     start = p.unknowns.values(p.unknowns.start())
@@ -33,11 +40,17 @@ def make_fit(
         covariance = slopes[:, None] * covariance_q * slopes[None, :]
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         correlation = covariance / np.maximum(np.outer(sigma, sigma), 1e-300)
+        budget = error_budget(p.unknowns, q, e, sigma, noise, repeats)
+        off = budget.discretisation
+        error = {} if off is None else dict(zip(labels, off.tolist(), strict=True))
         advice = advise(p, q, e, covariance_q, noise, error)
+        reasons = reasons_against(p, e, minimum.converged, noise, budget)
     else:
         sigma = np.abs(slopes) * standard_deviations(minimum.pairs, p.penalty_hessian(q))
         covariance = correlation = np.zeros((0, 0))
         advice = advise_on_field(p, q, e, sigma, noise)
+        budget, error = ErrorBudget({"noise": sigma}), {}
+        reasons = [] if minimum.converged else [UNFINISHED]
     seconds = time.perf_counter() - began
     timings = p.step_times()
     timings["forward_run_ms"] = timings["forward_ms"] * p.last_step
@@ -48,9 +61,14 @@ def make_fit(
         values=dict(zip(labels, p.unknowns.values(q).tolist(), strict=True)),
         sigma=dict(zip(labels, sigma.tolist(), strict=True)),
         correlation=correlation, history=log.steps, advice=advice, noise=noise, rms=e.rms,
-        iterations=iterations, seconds=seconds, converged=minimum.converged,
+        iterations=iterations, seconds=seconds, converged=not reasons, reasons=reasons,
         covariance=covariance, timings=timings, frame_rms=e.frame_rms, discretisation=error,
         optimiser=optimiser,
+        total_sigma=dict(zip(labels, budget.total.tolist(), strict=True)),
+        errors={k: dict(zip(labels, c.tolist(), strict=True)) for k, c in budget.causes.items()},
+        extrapolated={} if budget.extrapolated is None else dict(
+            zip(labels, budget.extrapolated.tolist(), strict=True)
+        ),
     )  # fmt: skip
 
 
@@ -72,7 +90,8 @@ def in_parts(fit: Fit, parts: FieldParts, unknowns: UnknownSet, scene: Scene) ->
     start = dict(zip(unknowns.labels, unknowns.values(unknowns.start()).tolist(), strict=True))
     return replace(
         fit, labels=unknowns.labels, start=start, values=by_cell(fit.values),
-        sigma=by_cell(fit.sigma), parts=found, advice=[*describe(found), *fit.advice],
+        sigma=by_cell(fit.sigma), total_sigma=by_cell(fit.total_sigma), errors={},
+        extrapolated={}, discretisation={}, parts=found, advice=[*describe(found), *fit.advice],
         correlation=np.zeros((0, 0)), covariance=np.zeros((0, 0)),
     )  # fmt: skip
 

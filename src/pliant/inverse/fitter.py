@@ -1,5 +1,6 @@
 """The stages of a fit: where it begins, the fit proper, parts of a field, coarser repeats."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -8,6 +9,7 @@ import numpy as np
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.scene import Scene
 from pliant.inverse.coarser import can_coarsen, coarser
+from pliant.inverse.evaluation import Evaluation
 from pliant.inverse.field_newton import FieldNewton
 from pliant.inverse.field_parts import FieldParts, cuts, field_place
 from pliant.inverse.field_penalty import FieldPenalty, neighbours
@@ -17,7 +19,17 @@ from pliant.inverse.gradient_methods import LBFGS, BarzilaiBorwein
 from pliant.inverse.levenberg_marquardt import LevenbergMarquardt
 from pliant.inverse.priors import Prior
 from pliant.inverse.problem import Problem
+from pliant.inverse.total_error import (
+    GRID,
+    GRID_ORDER,
+    TIME_STEP,
+    Repeat,
+    scheme_order,
+    shared_square,
+)
 from pliant.inverse.unknowns import UnknownSet, make_unknown
+
+log = logging.getLogger(__name__)
 
 OPTIMISERS = {
     "lm": LevenbergMarquardt, "gncg": FieldNewton, "lbfgs": LBFGS, "bb": BarzilaiBorwein,
@@ -50,6 +62,19 @@ PART_ITERATIONS = 12
 SPREAD_OF_STARTS = 1.4
 """Standard deviation of further starts, in free coordinates (a factor of 4 for a modulus)."""
 
+FEWEST_CELLS = 40
+"""Of a coarser grid that may improve a far start."""
+
+FAR_ITERATIONS = 20
+"""Of a far start on the coarser grid."""
+
+REPEAT_STEPS = 3
+"""Gauss-Newton steps of a coarser repeat."""
+
+SMALL_STEP = 0.03
+"""Step in free coordinates after which a repeat is not simulated again: what it leaves is of second
+order, a tenth of a percent, where errors are estimated to a few tens of them."""
+
 STARTS, UNIFORM, COARSE, PARTS, REPEAT = "starts", "uniform", "coarse", "parts", "coarser repeat"
 """Stages of a fit before and after the fit proper."""
 
@@ -68,8 +93,8 @@ class FitOptions:
     field_penalty: FieldPenalty | None = None
     field_parts: bool = False
     multi_start: int = 1
-    coarse_to_fine: bool = False
-    discretisation: bool = False
+    coarse_to_fine: bool | None = None
+    discretisation: bool | None = None
     memory_limit: float | None = None
     seed: int = 0
 
@@ -128,42 +153,58 @@ class Fitter:
         return None
 
     def minimise(
-        self, problem: Problem, q: np.ndarray, log: FitLog, limit: int | None = None
+        self,
+        problem: Problem,
+        q: np.ndarray,
+        log: FitLog,
+        limit: int | None = None,
+        horizons: tuple[float, ...] | None = None,
+        rough: bool = False,
     ) -> Minimum:
-        """All horizons in turn."""
+        """All horizons in turn: those asked for, those given, or by how far the start is off.
+
+        rough: end as soon as the minimum will do for a start.
+        """
         name = self.optimiser(len(q))
         usual = self.asked.max_iterations or (30 if name == "lm" else 100)
         method = OPTIMISERS[name](
             problem, log, loss=self.asked.loss,
             max_iterations=log.iterations + (limit or usual),
         )  # fmt: skip
-        horizons, known = self.asked.horizons, None
+        horizons, known = self.asked.horizons or horizons, None
         if horizons is None:
             loss = robust_loss(self.asked.loss, None, problem.noise, problem.scene.body.spacing)
             if len(q) <= MOST_TANGENTS:
                 known = problem.evaluate(q, loss)
             else:
                 known = problem.gradient(q, loss)[0]
-            near = known.spread < NEAR * problem.scene.body.spacing
+            near = known.worst_spread < NEAR * problem.scene.body.spacing
             horizons = (1.0,) if near or limit else HORIZONS
         found = None
         for share in horizons:
             horizon = max(2, round(share * problem.last_step))
-            start = q if found is None else found.q
-            if found is None and known is not None:
-                known = known.until(problem.frames_until(horizon))
-            if known is not None and not known.frames:
+            reached = problem.frames_until(horizon)
+            if not reached:  # the first frame comes later
                 continue
-            found = method.run(start, horizon, share == horizons[-1], known)
-            known = None
-        assert found is not None
+            start, begin = (q, None) if found is None else (found.q, None)
+            if found is None and known is not None:
+                begin = known.until(reached)
+            found = method.run(start, horizon, not rough and share == horizons[-1], begin)
+        if found is None:
+            raise BadInput(
+                f"No frame lies within the horizons {', '.join(f'{h:g}' for h in horizons)} of the "
+                "recording: end them with 1."
+            )
         return found
 
     def first_guess(self, q: np.ndarray) -> np.ndarray:
-        """Where the fit begins: the best of several starts, improved on a coarser grid."""
+        """Where the fit begins: the best of several starts, improved on a coarser grid.
+
+        Unless told, a start that is far off on the coarser grid is improved there.
+        """
         asked = self.asked
         q = self._uniform(q)
-        if asked.multi_start == 1 and not asked.coarse_to_fine:
+        if asked.multi_start == 1 and asked.coarse_to_fine is False:
             return q
         problem = None
         if can_coarsen(self.scene) and all(m.size < MOST_TANGENTS for m in self.unknowns.members):
@@ -174,14 +215,33 @@ class Fitter:
                     raise BadInput(f"Coarse to fine fails here: {error}") from error
         elif asked.coarse_to_fine:
             raise BadInput("Coarse to fine needs a body on a grid and one modulus throughout.")
-        if problem is None:
-            problem = self.problem(self.scene)
         if asked.multi_start > 1:
-            q = self._best_start(problem, q)
+            q = self._best_start(problem or self.problem(self.scene), q)
         if asked.coarse_to_fine:
+            assert problem is not None
             self.log.stage = COARSE
-            q = self.minimise(problem, q, self.log).q
+            return self.minimise(problem, q, self.log).q
+        if asked.coarse_to_fine is None and asked.horizons is None and problem is not None:
+            return self._from_afar(problem, q)
         return q
+
+    def _from_afar(self, problem: Problem, q: np.ndarray) -> np.ndarray:
+        """A far start, improved on the coarser grid; any other as it is."""
+        if len(problem.scene.body.cells) < FEWEST_CELLS:
+            return q
+        loss = robust_loss(self.asked.loss, None, problem.noise, problem.scene.body.spacing)
+        try:
+            start = problem.evaluate(q, loss, derivatives=False)
+            if start.worst_spread < NEAR * self.scene.body.spacing:
+                return q
+            self.log.stage = COARSE
+            found = self.minimise(
+                problem, q, self.log, FAR_ITERATIONS, horizons=HORIZONS, rough=True
+            )
+        except SolverFailure:  # too coarse to hold together
+            return q
+        # robust and in metres: a coarse grid that led astray is not followed
+        return found.q if found.evaluation.spread < start.spread else q
 
     def _uniform(self, q: np.ndarray) -> np.ndarray:
         """A field that starts as one value: that value fitted, with the other unknowns.
@@ -255,26 +315,57 @@ class Fitter:
                 best, lowest = found.q, spread
         return best
 
-    def discretisation_error(self, q: np.ndarray) -> dict[str, float]:
-        """How far values may be off because of spacing and time step, by label.
+    def repeats(self, q: np.ndarray) -> list[Repeat]:
+        """The fit at a minimum q with larger cells, and with longer steps; without those that fail.
 
-        From two repeats, v1 at twice the spacing and v2 at twice the time step as well:
-        |v - v1| + |v1 - v2|, so that the two cannot cancel. It is Richardson's estimate for a
-        method of first order, hence on the safe side of one of second.
+        Gauss-Newton steps from q: at most three simulations each, of an eighth and of half the
+        cost of one of the fit's own.
         """
-        if not can_coarsen(self.scene) or len(q) > MOST_TANGENTS:
-            return {}
-        log = FitLog(self.log.on_step, stage=REPEAT, iterations=self.log.iterations)
-        found = [q]
-        for step in (1.0, 2.0):
+        if len(q) > MOST_TANGENTS or self.asked.discretisation is False:
+            return []
+        order = scheme_order(self.scene.integrator)
+        plans = [(TIME_STEP, 1.0, 2.0, order)]
+        if can_coarsen(self.scene):
+            plans.insert(0, (GRID, _larger(self.scene), 1.0, GRID_ORDER))
+        out = []
+        for kind, space, step, p in plans:
             try:
-                problem = self.problem(coarser(self.scene, time=step))
-                found.append(self.minimise(problem, found[-1], log, 5).q)
-            except (BadInput, SolverFailure):  # too coarse to hold together
-                return {}
-        v, v1, v2 = (self.unknowns.values(f) for f in found)
-        error = np.abs(v - v1) + np.abs(v1 - v2)
-        return dict(zip(self.unknowns.labels, error.tolist(), strict=True))
+                found = self._repeat(self.problem(coarser(self.scene, space=space, time=step)), q)
+            except (BadInput, SolverFailure) as error:  # too coarse to hold together
+                log.info("no repeat with a coarser %s: %s", kind, error)
+                continue
+            pattern = shared_square(found, self._noise(found))
+            out.append(Repeat(kind, max(space, step), p, found.q, pattern))
+        return out
+
+    def _noise(self, e: Evaluation) -> float:
+        return getattr(self.seen, "noise", None) or e.spread
+
+    def _repeat(self, problem: Problem, q: np.ndarray) -> Evaluation:
+        """Where Gauss-Newton steps lead from q, by the last one's linearisation."""
+        lower, upper = self.unknowns.limits()
+        spacing = problem.scene.body.spacing
+        scale = robust_loss(self.asked.loss, None, problem.noise, spacing)
+        for _ in range(REPEAT_STEPS):
+            e = problem.evaluate(q, scale)
+            e = e.under(robust_loss(self.asked.loss, e, problem.noise, spacing))
+            _, g, H = e.model
+            held = ((q <= lower) & (g > 0.0)) | ((q >= upper) & (g < 0.0))
+            H = H + np.diag(np.where(held, 1e12 * max(np.diag(H).max(initial=0.0), 1e-300), 0.0))
+            dq = -np.linalg.lstsq(H, g, rcond=1e-12)[0]
+            dq = np.clip(q + np.clip(dq, -1.0, 1.0), lower, upper) - q
+            if not np.isfinite(dq).all():
+                raise SolverFailure("The coarser repeat has no step.")
+            e = e.predicted(dq)
+            q = e.q
+            if np.abs(dq).max(initial=0.0) < SMALL_STEP:
+                break
+        return e
+
+
+def _larger(scene: Scene) -> float:
+    """Twice the spacing, or 1.5 times where too few cells would be left."""
+    return 2.0 if len(scene.body.cells) >= 8 * FEWEST_CELLS else 1.5
 
 
 def _plain(member):

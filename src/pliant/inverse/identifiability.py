@@ -76,8 +76,9 @@ def advise(
         error = (discretisation or {}).get(label, 0.0)
         if error > 2.0 * sigma[i]:
             out.append(
-                f"{label} depends on the grid more than on the noise: a coarser repeat differs by "
-                f"{error:.2g} (sigma {sigma[i]:.2g}). Refine spacing and time step."
+                f"{label} depends on the grid more than on the noise: spacing and time step leave "
+                f"an error of {error:.2g} (sigma {sigma[i]:.2g}). Quote the total sigma; refine "
+                "them for a smaller one."
             )
     return out + _residuals(problem, e, noise)
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from pliant.complexstep.derivatives import STEP, mixed_partial
 from pliant.dynamics.law_system import LawSystem
-from pliant.fem.laws import find_law
 from pliant.fem.laws.law import Law
 from pliant.inverse.direction import Direction
 
@@ -76,15 +75,14 @@ def _derived(law: Law, name: str):
 
 
 def follow_moduli(system: LawSystem) -> tuple[np.ndarray, np.ndarray] | None:
-    """d p / d lambda and d p / d mu, (cells, parameters), where the law is given by name.
+    """d p / d lambda and d p / d mu, (cells, parameters), where the law has no numbers of its own.
 
     Such a law takes its parameters from the material's modulus and ratio, so a direction in lambda
     and mu (of `youngs_modulus`, say) is a direction in p.
     """
-    name = system.scene.law
-    if not isinstance(name, str):
+    if isinstance(system.scene.law, Law):
         return None
-    starts: Any = find_law(name).starts
+    starts: Any = system.law.energy.starts
     assert starts is not None
     cells = len(system.lam)
     lam, mu = system.material.lame(cells)

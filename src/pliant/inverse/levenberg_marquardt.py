@@ -22,6 +22,13 @@ simulation and ends the fit: what it leaves is of second order, some hundredths 
 ROUGH_TOLERANCE = 3.0
 """The same for a shortened horizon, whose result is only the next one's start."""
 
+ROUGH_STEP = 0.02
+"""Step in free coordinates that is short enough there, whatever its standard deviation."""
+
+STUCK_LENGTH, STUCK_STEP = 3.0, 1e-3
+"""Undamped step, in standard deviations or in free coordinates, up to which a fit that finds no way
+down counts as ended: pixels that come and go make the cost that rough."""
+
 
 class LevenbergMarquardt:
     """See the module; `damping` carries over from one horizon to the next."""
@@ -48,7 +55,8 @@ class LevenbergMarquardt:
             dq, length = self._proposal(current)
             if np.abs(dq).max(initial=0.0) < 1e-9:
                 return Minimum(current.q, current, True)
-            if length < enough and current.spread <= 1.2 * loss.sigma:
+            rough = not final and np.abs(dq).max(initial=0.0) < ROUGH_STEP
+            if (length < enough or rough) and current.spread <= 1.2 * loss.sigma:
                 if final:
                     current = current.predicted(dq)
                     self.log.iterations += 1
@@ -57,8 +65,11 @@ class LevenbergMarquardt:
             if self.log.iterations >= self.max_iterations:
                 return Minimum(current.q, current, False)
             trial = self._step(current, horizon)
-            if trial is None:
-                return Minimum(current.q, current, True)
+            if trial is None:  # stuck: at a minimum if the undamped step is next to none
+                self.damping = 0.0
+                dq, length = self._proposal(current)
+                still = length < STUCK_LENGTH or np.abs(dq).max(initial=0.0) < STUCK_STEP
+                return Minimum(current.q, current, bool(still))
             current = trial
 
     def _proposal(self, e: Evaluation) -> tuple[np.ndarray, float]:

@@ -22,7 +22,7 @@ from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
 from pliant.inverse.law_direction import LawDirection, follow_moduli
 from pliant.inverse.step_derivatives import StepDerivatives
-from pliant.linalg.blocks import add_scaled_rows, combine, dot, keep_free
+from pliant.linalg.blocks import combine, dot, keep_free
 from pliant.linalg.direct import DirectSolver
 
 MOST_CORRECTIONS = 60
@@ -171,9 +171,9 @@ class LawStepDerivatives(StepDerivatives):
             )  # fmt: skip
         if d.stiffness_damping != 0.0:
             s.hyper.add_viscous(q.predicted, rate, b, factor=-d.stiffness_damping)
-        if s.hyper.ghost is not None and (np.any(d.lam) or np.any(d.mu)):
-            s.hyper.ghost.add_force_by_moduli(
-                self._ghosted(before, after, rate), lam, mu, b, factor=-1.0
+        if s.hyper.ghost is not None and np.any(d.mu):
+            s.hyper.ghost.add_force_by_shear(
+                self._ghosted(before, after, rate), mu, b, factor=-1.0
             )
         if s.walls is not None:
             d_w = self._mix(q.stiff[1:], fields)
@@ -186,12 +186,16 @@ class LawStepDerivatives(StepDerivatives):
         m_change = self._mix(q.mass[1:], fields)
         if d.mass_damping != 0.0:
             combine(m_change, (1.0, m_change), (d.mass_damping, rate))
-        add_scaled_rows(b, s.mass, -1.0, m_change)
+        s.add_inertia(m_change, b, -1.0)
         if np.any(d.mass) or np.any(d.gravity):
             g = vector3("gravity", s.scene.gravity)
-            m_total = self._mix(q.mass, state4).numpy()
-            host = d.mass[:, None] * (total * g - m_total)
-            self._add_host(b, host + total * s.mass_host[:, None] * d.gravity)
+            m_total = self._mix(q.mass, state4)
+            host = d.mass[:, None] * (total * g - m_total.numpy())
+            host = host + total * s.mass_host[:, None] * d.gravity
+            ghost = s.ghost_inertia_per_mass(m_total)
+            if ghost is not None:
+                host -= d.mass.sum() * ghost
+            self._add_host(b, host)
         if s.contact is not None:
             add_contact_tangent(
                 s.contact, (before.u, before.v, after.u, after.u, after.v),
@@ -230,7 +234,7 @@ class LawStepDerivatives(StepDerivatives):
             s.hyper.add_viscous(state.u, state.v, b, factor=-d.stiffness_damping)
         w = self._mix((1.0, beta), (state.u, state.v))
         if s.hyper.ghost is not None:
-            s.hyper.ghost.add_force_by_moduli(w, lam, mu, b, factor=-1.0)
+            s.hyper.ghost.add_force_by_shear(w, mu, b, factor=-1.0)
         if s.walls is not None:
             d_w = self._mix((beta, d.stiffness_damping), (d_v, state.v))
             s.walls.add_force(d_w, b, factor=-1.0)
@@ -275,7 +279,7 @@ class LawStepDerivatives(StepDerivatives):
         if f_old != 0.0:
             s.hyper.add_force_change(before.u, y, u_bar, factor=-f_old)
         self._pull_law(after.u, before.u, y, f_new, f_old, dual)
-        lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
+        mu_bar = zeros(len(s.lam), wp.float64)
         visc = zeros(n, wp.vec3d)
         s.hyper.add_viscous(q.predicted, rate, visc)
         y_host = y.numpy()
@@ -289,20 +293,23 @@ class LawStepDerivatives(StepDerivatives):
             self._add_moduli(dual, by_lam, by_mu)
         if s.hyper.ghost is not None:
             minus_y = self._mix((-1.0,), (y,))
-            s.hyper.ghost.add_moduli_adjoint(
-                self._ghosted(before, after, rate), minus_y, lam_bar, mu_bar
-            )
-            self._add_moduli(dual, lam_bar.numpy(), mu_bar.numpy())
+            s.hyper.ghost.add_shear_adjoint(self._ghosted(before, after, rate), minus_y, mu_bar)
+            dual.mu += mu_bar.numpy()
         host4 = [f.numpy() for f in state4]
         damped = sum(c * f for c, f in zip(q.damping, host4, strict=True))
         if s.walls is not None:
             s.walls.add_force(y, w_bar, factor=-1.0)
             self._walls.add_adjoint(self._mix(q.stiff, state4).numpy(), before.t, y_host, dual)
             dual.stiffness_damping += float(np.sum(w_bar.numpy() * damped))
-        dual.mass_damping -= float(np.sum(s.mass_host[:, None] * y_host * damped))
-        m_total = sum(c * f for c, f in zip(q.mass, host4, strict=True))
+        damped_inertia = zeros(n, wp.vec3d)
+        s.add_inertia(to_device(np.asarray(damped), wp.vec3d), damped_inertia, 1.0)
+        dual.mass_damping -= float(np.sum(y_host * damped_inertia.numpy()))
+        m_total = np.asarray(sum(c * f for c, f in zip(q.mass, host4, strict=True)))
         g = vector3("gravity", s.scene.gravity)
         dual.mass += np.sum(y_host * (total * g - m_total), axis=1)
+        ghost = s.ghost_inertia_per_mass(to_device(m_total, wp.vec3d))
+        if ghost is not None:
+            dual.mass -= np.sum(y_host * ghost)
         dual.gravity += total * (s.mass_host @ y_host)
         if s.contact is not None:
             c = add_contact_adjoint(
@@ -317,7 +324,7 @@ class LawStepDerivatives(StepDerivatives):
         out = []
         for z in range(3):
             field = self._mix([r[z + 1] for r in rows], bar.fields())
-            add_scaled_rows(field, s.mass, -q.mass[z + 1], y)
+            s.add_inertia(y, field, -q.mass[z + 1])
             combine(
                 field, (1.0, field), (scheme.next_u[z + 1], base_u_bar),
                 (scheme.next_v[z + 1], base_v_bar), (scheme.predictor[z], at_bar),
@@ -361,9 +368,9 @@ class LawStepDerivatives(StepDerivatives):
             )
         w = self._mix((1.0, beta), (state.u, state.v))
         if s.hyper.ghost is not None:
-            lam_bar, mu_bar = (zeros(len(s.lam), wp.float64) for _ in range(2))
-            s.hyper.ghost.add_moduli_adjoint(w, self._mix((-1.0,), (y,)), lam_bar, mu_bar)
-            self._add_moduli(dual, lam_bar.numpy(), mu_bar.numpy())
+            mu_bar = zeros(len(s.lam), wp.float64)
+            s.hyper.ghost.add_shear_adjoint(w, self._mix((-1.0,), (y,)), mu_bar)
+            dual.mu += mu_bar.numpy()
         if s.walls is not None:
             s.walls.add_force(y, w_bar, factor=-1.0)
             self._walls.add_adjoint(w.numpy(), state.t, y.numpy(), dual, static=True)

@@ -53,8 +53,11 @@ def reconstruct(
     field_penalty: on a Young's modulus per cell (its start is an array). field_parts: cut the
     fitted field into parts of one modulus each and fit these again, which undoes what the penalty
     took off their contrast. multi_start: how many starts to try. coarse_to_fine: begin at twice the
-    spacing and time step. discretisation: estimate its error from such a repeat. memory_limit
-    [bytes]: of stored states in gradients.
+    spacing and time step (by default where the start is far off). discretisation: estimate the
+    errors by grid and time step from coarser repeats (by default where there are tangents).
+    memory_limit [bytes]: of stored states in gradients.
+
+    `Fit.converged` is false, with `Fit.reasons`, where no success may be claimed (see `verdict`).
     """
     if not unknowns:
         raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
@@ -81,14 +84,14 @@ def reconstruct(
             )
     log.stage = ""
     minimum = fitter.minimise(problem, q, log)
-    error = fitter.discretisation_error(minimum.q) if asked.discretisation else {}
+    repeats = fitter.repeats(minimum.q) if minimum.evaluation.has_tangents else []
     optimiser = fitter.optimiser(len(q))
     if not asked.field_parts:
-        return make_fit(problem, minimum, log, optimiser, error, began)
+        return make_fit(problem, minimum, log, optimiser, repeats, began)
     cut_out = fitter.parts_of(minimum)
     if cut_out is None:
-        fit = make_fit(problem, minimum, log, optimiser, error, began)
+        fit = make_fit(problem, minimum, log, optimiser, repeats, began)
         return replace(fit, advice=[NO_PARTS, *fit.advice])
     parts, problem, minimum = cut_out
-    fit = make_fit(problem, minimum, log, optimiser, error, began)
+    fit = make_fit(problem, minimum, log, optimiser, repeats, began)
     return in_parts(fit, parts, fitted, scene)

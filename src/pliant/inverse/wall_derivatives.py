@@ -20,7 +20,6 @@ class WallDerivatives:
     def __init__(self, system: System):
         self.system = system
         self._changes: dict[int, tuple[Direction, np.ndarray]] = {}
-        self._moduli: np.ndarray | None = None
 
     def _load_weights(self, t: float, static: bool) -> list[tuple[float, float]]:
         """(weight, time) of the wall data in the residual."""
@@ -47,7 +46,7 @@ class WallDerivatives:
             for weight, time in self._load_weights(t, static):
                 given = s.wall_data(time)
                 if weight != 0.0 and np.any(given):
-                    l_lam, l_mu = walls.loads(s.lam, s.mu, given, derivatives=True)
+                    l_lam, l_mu = walls.loads_per_modulus(given)
                     f -= weight * (dl[:, None, None] * l_lam + dm[:, None, None] * l_mu)
             np.add.at(out, cells, -f)
         if d.stiffness_damping != 0.0 and s.boundary.changes:
@@ -64,14 +63,13 @@ class WallDerivatives:
         walls = s.boundary.walls
         assert walls is not None
         cells = s.scene.body.cells[walls.cell]
-        by_lam, by_mu = self._blocks()
         wc, yc = w[cells], y[cells]
-        lam = -np.einsum("wai,wabij,wbj->w", yc, by_lam, wc)
-        mu = -np.einsum("wai,wabij,wbj->w", yc, by_mu, wc)
+        lam = -np.einsum("wai,wabij,wbj->w", yc, walls.by_lam, wc)
+        mu = -np.einsum("wai,wabij,wbj->w", yc, walls.by_mu, wc)
         for weight, time in self._load_weights(t, static):
             given = s.wall_data(time)
             if weight != 0.0 and np.any(given):
-                l_lam, l_mu = walls.loads(s.lam, s.mu, given, derivatives=True)
+                l_lam, l_mu = walls.loads_per_modulus(given)
                 lam += weight * np.einsum("wai,wai->w", yc, l_lam)
                 mu += weight * np.einsum("wai,wai->w", yc, l_mu)
             if s.boundary.changes:
@@ -82,24 +80,15 @@ class WallDerivatives:
 
     def _change(self, d: Direction, dl: np.ndarray, dm: np.ndarray) -> np.ndarray:
         """Change of the walls' matrices (w, 3k, 3k) along d; the same at every step of a run."""
-        by_lam, by_mu = self._blocks()
+        walls = self.system.boundary.walls
+        assert walls is not None
         kept = self._changes.get(id(d))
         if kept is None or kept[0] is not d:
             c = (slice(None), None, None, None, None)
-            change = dl[c] * by_lam + dm[c] * by_mu
+            change = dl[c] * walls.by_lam + dm[c] * walls.by_mu
             w, k = change.shape[:2]
             flat = np.ascontiguousarray(change.transpose(0, 1, 3, 2, 4)).reshape(w, 3 * k, 3 * k)
             if len(self._changes) >= MOST_KEPT:
                 self._changes.clear()
             self._changes[id(d)] = kept = (d, flat)
         return kept[1]
-
-    def _blocks(self):
-        s = self.system
-        if self._moduli is not s.lam:  # a new material makes new arrays
-            self._moduli = s.lam
-            self._changes = {}
-            walls = s.boundary.walls
-            assert walls is not None
-            self._derivatives = walls.block_derivatives(s.lam, s.mu)
-        return self._derivatives
