@@ -5,9 +5,11 @@ The public names; everything else is an implementation detail of its layer.
 
 from pliant.core.errors import BadInput, MissingExtra, PliantError, SolverFailure
 from pliant.core.launch import set_device, set_threads
+from pliant.dynamics.energies import Energies
 from pliant.dynamics.integrators import (
     HHT,
     CentralDifferences,
+    GeneralisedAlpha,
     ImplicitEuler,
     LinearAcceleration,
     Newmark1,
@@ -51,7 +53,8 @@ def load_scene(path) -> Scene:
 
 __all__ = [
     "BadInput", "Body", "BodyForce", "Camera", "CentralDifferences", "ContactLaw",
-    "FieldPenalty", "Fit", "Fixed", "GridBody", "HHT", "ImplicitEuler", "LevelSets",
+    "Energies", "FieldPenalty", "Fit", "Fixed", "GeneralisedAlpha", "GridBody", "HHT",
+    "ImplicitEuler", "LevelSets",
     "LinearAcceleration", "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2",
     "Newmark3", "NodeMotions", "Observations", "Obstacle", "Plane", "PliantError", "PointLoad",
     "Pressure", "Prior", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction",

@@ -46,7 +46,7 @@ def bench_scene(case: str, *, resolution: int | None, ground: bool) -> Scene:
 
 def _raptor_like() -> Scene:
     """Seed 003's settings (its table 5.1) on a bar of 8,400 tetrahedra."""
-    body = TetBody(box(center=(1.25, 0.0, 0.0), size=(2.5, 0.8, 0.7)), edge_length=0.128)
+    body = TetBody(box(center=(1.25, 0.0, 0.0), size=(2.5, 0.8, 0.7)), edge_length=0.128, order=1)
     material = Material(
         youngs_modulus=1e6, poisson_ratio=0.4, density=0.01,
         mass_damping=0.01, stiffness_damping=0.01,
@@ -61,7 +61,7 @@ def _raptor_like() -> Scene:
 def _tet_torus(cells: int) -> Scene:
     """Seed 002's torus squashed from both sides (its section 6)."""
     edge = 0.53 * (660.0 / cells) ** 0.5  # what the mesher makes of it, between 660 and 5,400
-    body = TetBody(torus(major=1.0, minor=0.4), edge_length=edge)
+    body = TetBody(torus(major=1.0, minor=0.4), edge_length=edge, order=1)
     material = Material(
         youngs_modulus=7000.0, poisson_ratio=0.2, density=1.0,
         mass_damping=10.0, stiffness_damping=2.5,

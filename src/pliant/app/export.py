@@ -73,7 +73,8 @@ def write_surface(path: str | Path, body: Body, u: np.ndarray) -> None:
 def cell_block(body: Body) -> tuple[str, np.ndarray]:
     """The cells' VTK name and corners (cells, k)."""
     if not body.is_grid:
-        return ("tetra" if body.dim == 3 else "triangle"), body.cells
+        corners = "tetra" if body.dim == 3 else "triangle"
+        return corners + ("" if body.order == 1 else str(body.cells.shape[1])), body.cells
     name = "hexahedron" if body.dim == 3 else "quad"
     return name, body.cells[:, _CORNERS[name]]
 

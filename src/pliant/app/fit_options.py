@@ -12,8 +12,8 @@ field = "tv"             a Young's modulus for every cell: tv or smooth, with
 field_weight = 1.0       its weight, and
 field_parts = true       parts of one modulus each cut out of it and fitted again
 multi_start = 5
-coarse_to_fine = true
-discretisation = true
+coarse_to_fine = true    by default where the start is far off
+discretisation = false   no coarser repeats for the total error bar
 memory_limit_mb = 200.0
 max_iterations = 30
 """

@@ -1,4 +1,4 @@
-"""The table of a fit: truth where known, start, value, sigma, and how far off."""
+"""The table of a fit: truth where known, start, value, error bars, and how far off."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ def table_rows(result: dict[str, Any]) -> list[list[str]]:
     unknowns = result["unknowns"]
     known = any(u["truth"] is not None for u in unknowns.values())
     rows = [["unknown", *(["truth"] if known else []), "start", "value", "sigma"]]
-    grid = any(u.get("discretisation") is not None for u in unknowns.values())
-    rows[0] += ["grid"] if grid else []
+    total = any(u.get("total_sigma") is not None for u in unknowns.values())
+    rows[0] += ["total sigma"] if total else []
     if known:
-        rows[0] += ["off by", "in sigma"]
+        rows[0] += ["off by", "in total sigma" if total else "in sigma"]
     for label, u in unknowns.items():
         row = [label]
         if known:
             row.append(_number(u["truth"]))
         row += [_number(u["start"]), _number(u["value"]), _number(u["sigma"], 2)]
-        row += [_number(u.get("discretisation"), 2)] if grid else []
+        row += [_number(u.get("total_sigma"), 2)] if total else []
         if known:
             row += [_error(u), _in_sigma(u)]
         rows.append(row)
@@ -37,6 +37,7 @@ def _error(u: dict[str, Any]) -> str:
 
 
 def _in_sigma(u: dict[str, Any]) -> str:
-    if None in (u["truth"], u["value"], u["sigma"]) or not u["sigma"]:
+    sigma = u.get("total_sigma") or u["sigma"]
+    if None in (u["truth"], u["value"]) or not sigma:
         return ""
-    return f"{(u['value'] - u['truth']) / u['sigma']:+.1f}"
+    return f"{(u['value'] - u['truth']) / sigma:+.1f}"

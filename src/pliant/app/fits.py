@@ -318,6 +318,7 @@ def fit_result(
         "optimiser": fit.optimiser,
         "steps": math.ceil(last / scene.dt - 1e-9),
         "converged": bool(fit.converged),
+        "reasons": list(fit.reasons),
         "noise": finite(fit.noise),
         "rms": finite(fit.rms),
         "correlation": [[finite(c) for c in row] for row in np.asarray(fit.correlation)],
@@ -344,16 +345,21 @@ def _unknowns(fit: Fit, truth: dict[str, float]) -> dict[str, Any]:
             "start": fit.start.get(label),
             "value": finite(fit.values[label]),
             "sigma": finite(fit.sigma.get(label, math.nan)),
+            "total_sigma": finite(fit.total_sigma.get(label, math.nan)),
+            "errors": {cause: finite(own[label]) for cause, own in fit.errors.items()},
         }
         if label in fit.discretisation:
             rows[label]["discretisation"] = finite(fit.discretisation[label])
+        if label in fit.extrapolated:
+            rows[label]["extrapolated"] = finite(fit.extrapolated[label])
     for name, labels in cells.items():
         values = np.array([fit.values[label] for label in labels])
         known = [truth[label] for label in labels if label in truth]
         rows[name] = {
             "truth": float(np.median(known)) if known else None,
             "start": float(np.median([fit.start[label] for label in labels])),
-            "value": float(np.median(values)), "sigma": None, "cells": len(labels),
+            "value": float(np.median(values)), "sigma": None, "total_sigma": None,
+            "cells": len(labels),
             "lowest": float(values.min()), "highest": float(values.max()),
         }  # fmt: skip
     return rows

@@ -240,8 +240,8 @@ def _courses(run: FitRun) -> list[figures.Course]:
     fit = run.fit
     return [
         figures.Course(
-            label, [s.values[label] for s in fit.history], fit.sigma.get(label, math.nan),
-            run.truth.get(label),
+            label, [s.values[label] for s in fit.history],
+            fit.total_sigma.get(label, math.nan), run.truth.get(label),
         )
         for label in fit.labels[:8]
     ]  # fmt: skip

@@ -149,7 +149,7 @@ def residual_maps(
 
 @dataclass(frozen=True)
 class Course:
-    """One unknown over the iterations."""
+    """One unknown over the iterations; sigma: the total one."""
 
     label: str
     values: list[float]
@@ -175,7 +175,7 @@ def draw_rms(axes: Any, iterations: Sequence[int], rms: Sequence[float], noise: 
 
 
 def draw_course(axes: Any, iterations: Sequence[int], course: Course) -> None:
-    """A value over the iterations, its truth, and two standard deviations about the last."""
+    """A value over the iterations, its truth, and two total standard deviations about the last."""
     tidy(axes)
     last = course.values[-1]
     if np.isfinite(course.sigma):

@@ -20,6 +20,8 @@ td { text-align: right; border-bottom: 1px solid #e3e7ec; } th, td { padding: .4
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
 td.value { font-weight: 650; } img { max-width: 100%; height: auto; display: block; }
 ul.advice { background: #fff7ec; border-left: 4px solid #e07b28; padding: .7rem 1rem .7rem 2rem; }
+ul.failed { background: #fdeeee; border-left: 4px solid #c0392b; padding: .7rem 1rem .7rem 2rem; }
+p.failed { color: #c0392b; font-weight: 650; }
 """
 
 
@@ -41,7 +43,10 @@ def page(run: FitRun, made: list[tuple[Path, str, str]]) -> str:
         for row in rows[1:]
     )
     advice = "".join(f"<li>{text(line)}</li>" for line in r["advice"])
-    ended = "converged" if r["converged"] else "did not converge"
+    failed = "".join(f"<li>{text(line)}</li>" for line in r.get("reasons", []))
+    if failed:
+        failed = f'<p class="failed">This fit is no success.</p><ul class="failed">{failed}</ul>'
+    ended = "converged" if r["converged"] else "no success"
     sections = "".join(
         f"<h2>{text(heading)}</h2><p>{text(caption)}</p>"
         f'<img alt="{text(heading)}" src="data:image/png;base64,'
@@ -74,7 +79,7 @@ def page(run: FitRun, made: list[tuple[Path, str, str]]) -> str:
         f"<title>Pliant: {text(name)}</title><style>{_STYLE}</style></head><body>"
         f'<h1>{text(name)}: what it is made of</h1><p class="faint">Recovered by Pliant from '
         f"{r['frames']} frames{_by_cameras(r, 'depth ')}.</p>"
-        f"<table><tr>{head}</tr>{body}</table>{said}{sections}"
+        f"<table><tr>{head}</tr>{body}</table>{failed}{said}{sections}"
         f"<h2>What it took</h2><table>{facts}</table></body></html>\n"
     )
 

@@ -33,18 +33,20 @@ from pliant.app.scene_files import (
 )
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file, write_text
+from pliant.dynamics.energies import NAMES
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES
 from pliant.fem.body import Body
-from pliant.fem.tet_body import TetBody
+from pliant.fem.tet_body import restored_body
 
 SCENE, RESULT, INDEX, CHECKPOINT, BODY = (
     "scene.toml", "result.json", "trajectory.pvd", "checkpoint.npz", "body.npz",
 )  # fmt: skip
 TRAJECTORY = "trajectory"
 
-WORK = ("iterations", *PHASES, "parts")
-"""What is kept of each step: solver iterations, seconds, and into how many parts it was cut."""
+WORK = ("iterations", *PHASES, "parts", "inverted", *NAMES)
+"""What is kept of each step: solver iterations, seconds, into how many parts it was cut, cells that
+are inside out behind it, and the energies."""
 
 NOT_THE_SCENE = ("steps", "title", "description")
 """Keys of a description that may change when a run is continued."""
@@ -52,7 +54,7 @@ NOT_THE_SCENE = ("steps", "title", "description")
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A step on disk. work: (steps since the last one, 5), see WORK."""
+    """A step on disk. work: (steps since the last one, columns), see WORK."""
 
     step: int
     t: float
@@ -182,7 +184,7 @@ class RunDirectory:
         return max(found, key=lambda s: s.step, default=None)
 
     def work(self) -> np.ndarray:
-        """(steps, 5) what each step took (see WORK), of all steps on disk."""
+        """(steps, columns) what each step took (see WORK), of all steps on disk."""
         parts = [self.read_state(s).work for s in self.saved_steps()]
         if (later := self._checkpoint()) is not None:
             parts.append(later.work)
@@ -241,7 +243,7 @@ def open_scene(description: Mapping[str, Any], directory: RunDirectory | None, n
 
         def stored(shape, table) -> Body:
             nodes, cells = _read_arrays(path, "nodes", "cells")
-            return TetBody((nodes, cells))
+            return restored_body(nodes, cells)
 
         maker = stored
     return build_scene(description, name=name, make_body=maker)

@@ -4,6 +4,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,18 +26,23 @@ from pliant.app.run_directory import (
     open_scene,
 )
 from pliant.core.errors import PliantError
+from pliant.dynamics.energies import NAMES, Energies
 from pliant.dynamics.law_system import make_system
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.scene_stress import SceneStress
 from pliant.dynamics.simulate import PHASES, SimulationStopped, simulate
+from pliant.dynamics.step_quality import step_warnings
 from pliant.dynamics.system import System
-from pliant.dynamics.trajectory import Trajectory
+from pliant.dynamics.trajectory import Trajectory, inversion_warning
 
 __all__ = [
     "BODY", "NOT_THE_SCENE", "RESULT", "SCENE", "Interrupted", "RunDirectory", "RunFailed",
     "describe", "export_frames", "files_digest", "interrupts", "open_scene", "run_scene",
     "summary",
 ]  # fmt: skip
+
+FRAMES_LOOKED_AT = 200
+"""Saved steps from which the motion's frequency is read."""
 
 CHUNK = 8
 """Steps between looks at the disk: what a killed process loses at most."""
@@ -81,6 +87,7 @@ def run_scene(
     every: int = 1,
     progress: Callable[[int], None] | None = None,
     system: System | None = None,
+    energy_check: bool = True,
 ) -> None:
     """Simulate up to `steps` steps in all into a directory that `begin` has made.
 
@@ -103,7 +110,9 @@ def run_scene(
         try:
             while last.step < steps:
                 target = min(steps, (last.step // every + 1) * every, last.step + CHUNK)
-                last = _advance(scene, system, last, target, after_step, directory)
+                last = _advance(
+                    scene, system, last, target, after_step, directory, energy_check=energy_check
+                )
                 _keep(directory, last, every=every, final=last.step == steps)
         except _Stopped as stop:
             _keep(directory, stop.last, every=every, final=False)
@@ -133,11 +142,18 @@ def _advance(
     target: int,
     after_step: Callable[[int], None],
     directory: RunDirectory,
+    *,
+    energy_check: bool,
 ) -> Snapshot:
     """From `last` to step `target`."""
     start = Trajectory(
         scene, np.array([last.t]), last.u[None], last.v[None], last.a, np.zeros(0, int)
     )
+    if len(last.work):
+        start = replace(
+            start, energies=Energies.of(last.work[-1:, -len(NAMES):]),
+            inverted=last.work[-1:, WORK.index("inverted")].astype(int),
+        )  # fmt: skip
     # steps since the last saved state, which a checkpoint in between carries along
     carried = last.work if not directory.state_path(last.step).is_file() else last.work[:0]
     t = last.t
@@ -147,8 +163,9 @@ def _advance(
         now = t
         for _ in range(run.steps):
             now += scene.dt
-        columns = [run.iterations, *(run.timings[p] for p in PHASES), run.parts]
+        columns = [run.iterations, *(run.timings[p] for p in PHASES), run.parts, run.inverted[1:]]
         work = np.stack([np.asarray(c, float) for c in columns], axis=1)
+        work = np.concatenate([work, run.energies.row()[1:]], axis=1)
         return Snapshot(
             last.step + run.steps, now, run.displacements[-1].copy(), run.velocities[-1].copy(),
             run.last_acceleration, np.concatenate([carried, work]),
@@ -156,7 +173,7 @@ def _advance(
 
     try:
         run = simulate(
-            scene, target - last.step, resume=start, system=system,
+            scene, target - last.step, resume=start, system=system, energy_check=energy_check,
             progress=lambda done, _: after_step(last.step + done),
         )  # fmt: skip
     except SimulationStopped as stopped:
@@ -193,6 +210,16 @@ def export_frames(scene: Scene, directory: RunDirectory) -> None:
         write_surface(directory.path / "surface.ply", scene.body, last.u)
 
 
+def _velocities(directory: RunDirectory) -> np.ndarray:
+    """Velocities (frames, nodes, dim) of the last steps that were all saved."""
+    steps = directory.saved_steps()[-FRAMES_LOOKED_AT:]
+    if not steps:
+        return np.zeros((0, 0, 0))
+    while len(steps) > 1 and steps[-1] - steps[0] != len(steps) - 1:
+        steps = steps[1:]
+    return np.stack([directory.read_state(k).v for k in steps])
+
+
 def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> dict[str, Any]:
     """The contents of result.json."""
     last = directory.last_state(scene.body.nodes.shape)
@@ -201,7 +228,9 @@ def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> 
     work = directory.work()
     size = np.linalg.norm(last.u, axis=1)
     mean = work.mean(axis=0) if len(work) else np.zeros(len(WORK))
-    cut = np.flatnonzero(work[:, -1] > 1)
+    parts, inverted = (work[:, WORK.index(name)] for name in ("parts", "inverted"))
+    cut = np.flatnonzero(parts > 1)
+    energies = Energies.of(work[:, -len(NAMES):])
     return {
         "status": status,
         "title": (scene.source or {}).get("title", ""),
@@ -217,6 +246,16 @@ def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> 
         "iterations": float(mean[0]),
         **{f"{p}_ms": float(1e3 * mean[1 + i]) for i, p in enumerate(PHASES)},
         "step_ms": float(1e3 * mean[1 : 1 + len(PHASES)].sum()),
-        "steps_cut": [{"t": float(scene.dt * k), "parts": int(work[k, -1])} for k in cut],
+        "steps_cut": [{"t": float(scene.dt * k), "parts": int(parts[k])} for k in cut],
+        "inverted_cells": int(inverted.max(initial=0)),
+        "energies": {n: float(work[-1, WORK.index(n)]) if len(work) else 0.0 for n in NAMES},
+        "energies_over_time": {
+            "t": (scene.dt * np.arange(1, len(work) + 1)).tolist(),
+            **{n: np.asarray(getattr(energies, n)).tolist() for n in NAMES},
+        },
+        "warnings": [
+            *inversion_warning(scene, scene.dt * np.arange(1, len(work) + 1), inverted),
+            *step_warnings(scene, _velocities(directory)),
+        ],
         "files_digest": digest,
     }

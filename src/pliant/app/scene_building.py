@@ -13,7 +13,7 @@ from pliant.dynamics.integrators import INTEGRATORS, Integrator
 from pliant.dynamics.loads import BodyForce, Fixed, Load, Motion, PointLoad, Pressure, Traction
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.dynamics.scene import Scene
-from pliant.fem.body import Body
+from pliant.fem.body import DEFAULT_ORDER, Body
 from pliant.fem.grid_body import GridBody
 from pliant.fem.material import Material
 from pliant.fem.tet_body import TetBody
@@ -73,6 +73,7 @@ def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
         contact=ContactLaw(**table.contact.model_dump()),
         integrator=integrator,
         model=table.model,
+        dilatation=table.dilatation,
         law=law,
         initial_velocity=tuple(table.initial_velocity),
         initial_spin=tuple(table.initial_spin),
@@ -108,11 +109,16 @@ def _body(shape: Shape | None, table: BodyTable) -> Body:
     if table.kind == "tets":
         if table.spacing is not None:
             raise BadInput("body.spacing: tets have an edge_length, not a spacing.")
-        if table.subdivisions != 1:
+        if table.subdivisions is not None:
             raise BadInput("body.subdivisions: only the cells of a grid are subdivided.")
-        return _within("body", lambda: TetBody(shape or table.file, table.edge_length))
+        order = DEFAULT_ORDER if table.order is None else table.order
+        return _within(
+            "body", lambda: TetBody(shape or table.file, table.edge_length, order=order)
+        )
     if table.edge_length is not None:
         raise BadInput("body.edge_length: a grid has a spacing, not an edge_length.")
+    if table.order is not None:
+        raise BadInput('body.order: only a body of kind = "tets" has an order.')
     if shape is None:
         raise BadInput('body.file: only a body of kind = "tets" can come from a mesh file.')
     return _within(
@@ -162,8 +168,9 @@ def _material(table: SceneTable) -> Material:
 
 def _integrator(table: SceneTable) -> Integrator:
     t = table.integrator
-    options = {k: v for k in ("theta", "alpha") if (v := getattr(t, k)) is not None}
-    known = {"Newmark1": "theta", "HHT": "alpha"}.get(t.type)
+    named = {"Newmark1": "theta", "HHT": "alpha", "GeneralisedAlpha": "spectral_radius"}
+    options = {k: v for k in named.values() if (v := getattr(t, k)) is not None}
+    known = named.get(t.type)
     for key in options:
         if key != known:
             has = f"its parameter is {known}" if known else "it has no parameters"

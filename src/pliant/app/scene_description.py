@@ -21,6 +21,7 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         result["steps"] = origin["steps"]
     result |= {
         "model": scene.model,
+        "dilatation": scene.dilatation,
         "gravity": _plain(scene.gravity),
         "initial_velocity": _plain(scene.initial_velocity),
         "initial_spin": _plain(scene.initial_spin),

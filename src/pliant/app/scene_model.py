@@ -34,8 +34,9 @@ class BodyTable(Table):
 
     kind: Literal["grid", "tets"] = "grid"
     spacing: Positive | None = None
-    subdivisions: Annotated[int, Field(ge=1, le=8)] = 1
+    subdivisions: Annotated[int, Field(ge=1, le=8)] | None = None
     edge_length: Positive | None = None
+    order: Literal[1, 2] | None = None
     file: str | None = None
 
 
@@ -134,10 +135,11 @@ class ContactTable(Table):
 class IntegratorTable(Table):
     """[integrator]: the scheme, its time step and its parameter."""
 
-    type: str = "Newmark1"
+    type: str = "GeneralisedAlpha"
     dt: Positive = 0.01
     theta: Annotated[float, Field(ge=0.5, le=1.0)] | None = None
     alpha: Annotated[float, Field(ge=-1.0 / 3.0 - 1e-12, le=0.0)] | None = None
+    spectral_radius: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
 
 
 LoadTable = Annotated[
@@ -152,7 +154,8 @@ class SceneTable(Table):
     title: str = ""
     description: str = ""
     steps: Annotated[int, Field(ge=0, le=MAX_STEPS)] = 30
-    model: Literal["corotated", "corotated-qr", "linear"] = "corotated"
+    model: Literal["corotated", "linear", "corotated-frozen", "corotated-qr"] = "corotated"
+    dilatation: Literal["mean", "pointwise"] = "mean"
     law: str | Description | None = None
     preconditioner: Literal["multigrid", "jacobi"] = "multigrid"
     gravity: Vector = [0.0, -9.81, 0.0]

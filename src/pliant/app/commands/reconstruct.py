@@ -17,6 +17,7 @@ from pliant.app.commands.observe import (
     StepsOption,
 )
 from pliant.app.console import (
+    FAILED,
     DeviceOption,
     JsonOption,
     SceneArgument,
@@ -26,6 +27,7 @@ from pliant.app.console import (
     command,
     note,
     set_machine,
+    stop,
 )
 from pliant.core.errors import BadInput
 
@@ -97,13 +99,16 @@ def reconstruct_scene(
     ] = None,
     coarse_to_fine: Annotated[
         bool | None,
-        typer.Option("--coarse-to-fine/--no-coarse-to-fine", help="Begin at twice the spacing."),
+        typer.Option(
+            "--coarse-to-fine/--no-coarse-to-fine",
+            help="Begin at twice the spacing; by default where the start is far off.",
+        ),
     ] = None,
     discretisation: Annotated[
         bool | None,
         typer.Option(
             "--discretisation/--no-discretisation",
-            help="Estimate the grid's own error from a coarser repeat.",
+            help="Estimate the errors by grid and time step from coarser repeats; by default yes.",
         ),
     ] = None,
     memory_limit: Annotated[
@@ -177,6 +182,8 @@ def reconstruct_scene(
 
     lines = ranking_lines(result) if "materials" in result else result_lines(result)
     answer(result, lines, as_json=as_json)
+    if not result.get("converged", True):
+        stop(f"The fit is no success. {' '.join(result.get('reasons', []))}", FAILED)
 
 
 def reconstruct_into(
@@ -342,6 +349,15 @@ def _stated_truth(folder: Path) -> dict[str, Any]:
     return found
 
 
+def _extrapolated(result: dict[str, Any]) -> list[str]:
+    """The values at spacing and time step zero, where repeats tell."""
+    known = {n: u["extrapolated"] for n, u in result["unknowns"].items() if u.get("extrapolated")}
+    if not known:
+        return []
+    told = ", ".join(f"{name} {value:.5g}" for name, value in known.items())
+    return [f"extrapolated to spacing and time step zero: {told}"]
+
+
 def result_lines(result: dict[str, Any]) -> list[str]:
     """The table, the advice and where the files are."""
     from pliant.app.fit_table import table_rows
@@ -356,7 +372,8 @@ def result_lines(result: dict[str, Any]) -> list[str]:
         for row in rows
     ]
     lines += [f"- {line}" for line in result["advice"]]
-    ended = "" if result["converged"] else ", not converged"
+    ended = "" if result["converged"] else ", no success"
+    lines += _extrapolated(result)
     lines.append(
         f"{result['iterations']} iterations in {result['seconds']:.1f} s{ended}; "
         f"residuals {result['rms']:.3g} m, noise {result['noise']:.3g} m"

@@ -61,6 +61,12 @@ def simulate_scene(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a run that is there already.")
     ] = False,
+    energy_check: Annotated[
+        bool,
+        typer.Option(
+            "--energy-check/--no-energy-check", help="Stop when energy appears from nowhere."
+        ),
+    ] = True,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
@@ -68,17 +74,28 @@ def simulate_scene(
     """Simulate SCENE; an interrupted run of the same scene in DIR is continued."""
     result = simulate_into(
         scene, out=out, steps=steps, shape=shape, every=every, pictures=pictures,
-        overwrite=overwrite, device=device, threads=threads,
+        overwrite=overwrite, device=device, threads=threads, energy_check=energy_check,
     )  # fmt: skip
     lines = [
         f"{result['title'] or scene}: {result['nodes']} nodes, {result['steps']} steps "
         f"to t = {result['time']:.4g} s, {result['step_ms']:.1f} ms a step",
         f"largest displacement {result['largest_displacement']:.4g} m "
         f"({result['largest_displacement_in_cells']:.1f} cells)",
+        energy_line(result["energies"]),
         *cut_lines(result["steps_cut"]),
+        *result["warnings"],
         f"files in {result['out']}" + (": final.png, motion.gif, trajectory.pvd" * pictures),
     ]
     answer(result, lines, as_json=as_json)
+
+
+def energy_line(energies: dict[str, float]) -> str:
+    """Where the energy is at the end."""
+    stored = ", ".join(
+        f"{name} {energies[name]:.3g}" for name in ("kinetic", "elastic", "gravity", "contact")
+    )
+    taken = ", ".join(f"{name} {energies[name]:.3g}" for name in ("damping", "rubbing", "scheme"))
+    return f"energies [J]: {stored}; taken by {taken}; given by loads {energies['loads']:.3g}"
 
 
 def cut_lines(cut: list[dict[str, Any]]) -> list[str]:
@@ -87,8 +104,9 @@ def cut_lines(cut: list[dict[str, Any]]) -> list[str]:
         return []
     most = max(c["parts"] for c in cut)
     return [
-        f"Newton failed on {len(cut)} steps, the first at t = {cut[0]['t']:.4g} s; they were "
-        f"taken in up to {most} parts: a smaller time step may be quicker"
+        f"{len(cut)} steps were too long for Newton's method or would have turned cells inside "
+        f"out, the first at t = {cut[0]['t']:.4g} s; they were taken in up to {most} parts: a "
+        "smaller time step may be quicker"
     ]
 
 
@@ -103,6 +121,7 @@ def simulate_into(
     overwrite: bool = False,
     device: str = "cpu",
     threads: int | None = None,
+    energy_check: bool = True,
 ) -> dict[str, Any]:
     """The work of the command; returns what result.json holds."""
     if steps is not None and steps < 0:
@@ -141,8 +160,9 @@ def simulate_into(
     try:
         with progress(f"simulating {name}", wanted, begun) as shown:
             run_scene(
-                scene, directory, steps=wanted, every=every, progress=shown.reach, system=system
-            )
+                scene, directory, steps=wanted, every=every, progress=shown.reach, system=system,
+                energy_check=energy_check,
+            )  # fmt: skip
     except Interrupted:
         at = finish("interrupted")["steps"]
         raise Interrupted(
@@ -151,8 +171,9 @@ def simulate_into(
         ) from None
     except RunFailed as failure:
         at = finish("failed")["steps"]
+        hint = " --no-energy-check goes on." if "nowhere" in str(failure) else ""
         raise RunFailed(
-            f"{failure} The last good state, step {at}, is saved in {directory.path}."
+            f"{failure}{hint} The last good state, step {at}, is saved in {directory.path}."
         ) from None
     result = finish("finished")
     if pictures:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pliant.dynamics.law_system import LawSystem
+from pliant.dynamics.law_system import LawSystem, has_energy
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import System
 
@@ -73,4 +73,4 @@ class PulledLawSystem(_Pulled, LawSystem):
 
 def pulled_system(scene: Scene) -> PulledSystem | PulledLawSystem:
     """The one that suits a scene."""
-    return PulledSystem(scene) if scene.law is None else PulledLawSystem(scene)
+    return PulledLawSystem(scene) if has_energy(scene) else PulledSystem(scene)

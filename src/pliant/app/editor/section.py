@@ -67,7 +67,8 @@ def cell_edges(body: Body) -> tuple[np.ndarray, np.ndarray]:
     if body.is_grid:
         pairs = [(a, a | 1 << d) for a in range(k) for d in range(body.dim) if not a >> d & 1]
     else:
-        pairs = [(a, b) for a in range(k) for b in range(a + 1, k)]
+        corners = range(body.dim + 1)
+        pairs = [(a, b) for a in corners for b in corners if a < b]
     all_edges = np.sort(body.cells[:, np.array(pairs)].reshape(-1, 2), axis=1)
     cut = np.repeat(body.fill < 1.0 - 1e-9, len(pairs))
     edges, inverse = np.unique(all_edges, axis=0, return_inverse=True)

@@ -27,14 +27,17 @@ class SolverPanel:
         self.context = context
         gui = context.gui
         self.integrator = gui.add_dropdown(
-            "Integrator", tuple(INTEGRATORS), initial_value="Newmark1",
-            hint="Newmark1 and HHT damp high frequencies a little, Newmark2 not at all; "
+            "Integrator", tuple(INTEGRATORS), initial_value="GeneralisedAlpha",
+            hint="GeneralisedAlpha and HHT damp high frequencies, Newmark2 none; "
             "ImplicitEuler damps a lot; CentralDifferences is explicit and needs tiny steps.",
         )  # fmt: skip
         self.dt = gui.add_number(
             "Time step [s]", 0.02, min=1e-6, max=1.0, step=1e-4, hint="Simulated time a step."
         )
         self.theta = gui.add_slider("theta", 0.5, 1.0, 0.01, 0.6, hint="1/2: none, 1: most damping")
+        self.radius = gui.add_slider(
+            "spectral radius", 0.0, 1.0, 0.01, 0.8, hint="kept of the highest frequencies a step"
+        )
         self.alpha = gui.add_slider("alpha", -0.33, 0.0, 0.01, -0.1, hint="0: none, -1/3: most")
         self.model = gui.add_dropdown(
             "Deformation", MODELS, initial_value="corotated",
@@ -73,7 +76,7 @@ class SolverPanel:
              line("step", "#333333")),
             title="time of a step [ms]", **options,
         )  # fmt: skip
-        for handle in (self.integrator, self.dt, self.theta, self.alpha):
+        for handle in (self.integrator, self.dt, self.theta, self.alpha, self.radius):
             context.on_change(handle, lambda _: self._set_integrator())
         context.on_change(self.model, lambda value: context.session.change(model=value))
         context.on_change(self.speed, context.simulation.set_speed)
@@ -86,6 +89,9 @@ class SolverPanel:
         self.dt.value = float(table["dt"])
         self.theta.visible = table["type"] == "Newmark1"
         self.alpha.visible = table["type"] == "HHT"
+        self.radius.visible = table["type"] == "GeneralisedAlpha"
+        if "spectral_radius" in table:
+            self.radius.value = float(table["spectral_radius"])
         if "theta" in table:
             self.theta.value = float(table["theta"])
         if "alpha" in table:
@@ -135,6 +141,8 @@ class SolverPanel:
             table["theta"] = float(self.theta.value)
         if table["type"] == "HHT":
             table["alpha"] = float(self.alpha.value)
+        if table["type"] == "GeneralisedAlpha":
+            table["spectral_radius"] = float(self.radius.value)
         self.context.session.change(integrator=table)
 
     def _set_accuracy(self, value: str) -> None:
