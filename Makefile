@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow browser bench bench-check lint docs clean
+.PHONY: demo test test-slow soak browser bench bench-check lint docs clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
@@ -32,6 +32,10 @@ browser: .venv/browser
 				&& $$sudo apt-get install -y -qq chromium >/dev/null 2>&1; }; then touch $@; \
 		else echo "*** NO CHROMIUM: the browser tests will be SKIPPED ***" >&2; fi; \
 	fi
+
+# Random ordinary scenes with nothing but defaults; a part of them is in make test.
+soak: .venv/installed
+	$(BIN)/python -m pytest -m slow tests/test_soak.py
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py

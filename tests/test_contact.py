@@ -127,7 +127,7 @@ def test_hertz_of_an_elastic_ball():
 def test_the_floor_carries_the_weight(kind):
     """A disc dropped on the floor comes to rest; the floor's push is its weight."""
     disc = pl.shapes.circle(radius=0.5, center=(0.0, 0.52))
-    body = pl.GridBody(disc, 0.1) if kind == "grid" else pl.TetBody(disc, edge_length=0.12)
+    body = pl.GridBody(disc, 0.1) if kind == "grid" else pl.TetBody(disc, edge_length=0.12, order=1)
     floor, law = pl.Plane((0, 1)), pl.ContactLaw(stiffness=2e5, sharpness=200.0)
     scene = pl.Scene(
         body, pl.Material(2e3, 0.3, 10.0, mass_damping=8.0), gravity=(0, -9.81),

@@ -101,16 +101,20 @@ DISC = pl.shapes.circle(radius=0.6, center=(0.03, 0.02))
 
 
 def tets(shape, h):
-    return pl.TetBody(shape, edge_length=1.28 * h)
+    return pl.TetBody(shape, edge_length=1.28 * h, order=1)
+
+
+def triangles(shape, h):
+    return pl.TetBody(shape, edge_length=h, order=1)
 
 
 CASES = {
     "aligned box": (UNIT, pl.GridBody, (1 / 5, 1 / 8, 1 / 12)),
     "turned square": (SQUARE, pl.GridBody, (1 / 10, 1 / 20, 1 / 40)),
-    "ball": (BALL, pl.GridBody, (1 / 8, 1 / 11, 1 / 14)),
+    "ball": (BALL, pl.GridBody, (1 / 11, 1 / 14, 1 / 18)),
     "disc": (DISC, pl.GridBody, (1 / 10, 1 / 20, 1 / 40)),
     "tetrahedra": (UNIT, tets, (1 / 6, 1 / 9, 1 / 14)),
-    "triangles": (DISC, pl.TetBody, (1 / 10, 1 / 20, 1 / 40)),
+    "triangles": (DISC, triangles, (1 / 10, 1 / 20, 1 / 40)),
 }
 
 

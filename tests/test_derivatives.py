@@ -28,7 +28,7 @@ IMPLICIT = [
 
 
 def held(body=RING, **options):
-    top = body.nodes[:, 1].max()
+    top = body.surface.positions(body.nodes)[:, 1].max()
     dim = body.dim
     centre, size = [0.0] * dim, [4.0] * dim
     centre[1], size[1] = top, 0.5 * body.spacing + 0.15

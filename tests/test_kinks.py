@@ -22,7 +22,7 @@ def kinked(F, p):
     return shape + p.lam * (J - 1) ** 2 + np.sqrt(np.cos(4 * (J - 1)) ** 2) - 1
 
 
-BODY = pl.TetBody(pl.shapes.box(center=(0, 0, 0), size=(0.8, 1, 0.8)), edge_length=0.4)
+BODY = pl.TetBody(pl.shapes.box(center=(0, 0, 0), size=(0.8, 1, 0.8)), 0.4, order=1)
 
 
 def pulled(lift, law, **options):

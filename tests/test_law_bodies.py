@@ -78,7 +78,7 @@ def test_walls_slip_less_with_a_larger_penalty(monkeypatch):
     """The slip is inversely proportional to the penalty: it is the wall's and nothing else."""
     found = []
     for stiffer in (20.0, 40.0):
-        monkeypatch.setattr("pliant.fem.penalty_walls.STIFFER", stiffer)
+        monkeypatch.setattr("pliant.fem.walls.STIFFER", stiffer)
         found.append(slip(0.2))
     assert found[0] / found[1] == pytest.approx(2.0, rel=0.05)
 

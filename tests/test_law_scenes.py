@@ -54,9 +54,12 @@ def test_simulate_command(tmp_path):
 
 def test_scenes_without_a_law_are_untouched():
     """No `law` in the file, none in the scene, and the same system as ever."""
+    from dataclasses import replace
+
     from pliant.dynamics.law_system import LawSystem, make_system
 
     scene = build_scene(BASE, name="x")
     assert scene.law is None
     assert "law" not in describe_scene(scene)
-    assert not isinstance(make_system(scene), LawSystem)
+    assert isinstance(make_system(scene), LawSystem)  # the corotated energy
+    assert not isinstance(make_system(replace(scene, model="linear")), LawSystem)

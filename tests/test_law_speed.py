@@ -10,8 +10,9 @@ import pliant as pl
 from pliant.core.launch import set_threads, thread_count, to_device, zeros
 from pliant.dynamics.integrators import Newmark1
 from pliant.dynamics.law_statics import solve_law_static
-from pliant.dynamics.law_system import PENALTY_SWEEPS, LawSystem
+from pliant.dynamics.law_system import LawSystem
 from pliant.dynamics.newton import DIRECT_NODES
+from pliant.dynamics.system import PENALTY_SWEEPS
 from pliant.linalg.pcg import Tolerance
 
 

@@ -330,10 +330,12 @@ def test_tangent_by_invariants(name):
     hyper = LawSystem(pl.Scene(body, law=law)).hyper
     u = 0.01 * np.random.default_rng(8).standard_normal((len(body.nodes), 3))
     n, field = len(body.cells), to_device(u, wp.vec3d)
-    ways = [zeros((n, 10), wp.mat33d) for _ in range(2)]
+    k = body.cells.shape[1]
+    scratch = zeros((n, k), wp.vec4d)
+    ways = [zeros((n, k * (k + 1) // 2), wp.mat33d) for _ in range(2)]
     for way, blocks in zip((EXACT, INVARIANT), ways, strict=True):
         arguments = [hyper.data, field, hyper.parameters, 1.0, int(way)]
-        arguments += [field, hyper.lam, hyper.mu, 0.0, blocks]
+        arguments += [field, hyper.lam, hyper.mu, 0.0, scratch, blocks]
         launch(hyper.kernels.tangent, n, arguments)
     assert far(ways[1].numpy(), ways[0].numpy()) < 1e-12
 

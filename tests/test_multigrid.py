@@ -3,11 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import warp as wp
+from scipy import sparse
 
 import pliant as pl
 from pliant.app.benchmarks import bench_scene
 from pliant.core.launch import set_threads, thread_count, to_device, zeros
 from pliant.core.solution import Outcome
+from pliant.dynamics.law_system import LawSystem, StepProblem, make_system
 from pliant.dynamics.system import System as FullSystem
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.grid_body import GridBody
@@ -18,7 +20,10 @@ from pliant.linalg.batched import BatchedConjugateGradients
 from pliant.linalg.blocks import BlockMatrix, dot
 from pliant.linalg.direct import DirectSolver
 from pliant.linalg.hierarchy import from_zero
-from pliant.linalg.multigrid import REFRESH_COST, Multigrid
+from pliant.linalg.level_rows import round_matrix
+from pliant.linalg.multigrid import REFRESH_COST, Grid, Multigrid
+from pliant.linalg.patch_smoother import PatchSmoother
+from pliant.linalg.patches import body_patches
 from pliant.linalg.pcg import BlockJacobi, ConjugateGradients, Tolerance
 
 THETA, DT = 0.6, 0.01
@@ -202,8 +207,6 @@ def test_rigid_motions_are_interpolated_exactly():
 
 
 def test_coarse_matrix_is_the_galerkin_product():
-    from scipy import sparse
-
     system = System(GridBody(torus(major=1.0, minor=0.35), 0.2), turn=0.4)
     system.multigrid.refresh(system.matrix)
     A = system.matrix.to_scipy(masked=True)
@@ -372,3 +375,153 @@ def test_levels_are_shown(small):
 def test_body_of_a_few_nodes_is_solved_at_once():
     body = GridBody(box(center=(0, 0, 0), size=(1, 1, 1)), 0.5)
     assert System(body).solve().iterations <= 2
+
+
+NEARLY_INCOMPRESSIBLE = [(0.45, 12), (0.49, 15), (0.499, 25), (0.4999, 40)]
+"""Poisson's ratios, and the iterations to 1e-6 that a dynamic step may take."""
+
+
+def first_step(scene):
+    """The scene's system with the matrix of its first step, and that step's right-hand side."""
+    system = make_system(scene)
+    state = system.initial_state()
+    if not isinstance(system, LawSystem):
+        system.prepare(state, right_hand_side=True)
+        return system, system.right_hand_side(state)
+    problem = StepProblem(system, state, scene.integrator)
+    x = problem.first_guess()
+    problem.assemble(x, project=True)
+    b = wp.zeros_like(x)
+    problem.residual(x, b)
+    return system, b
+
+
+def assert_few_iterations(scene, most):
+    system, b = first_step(scene)
+    system.preconditioner.update(system.matrix, fresh=True)
+    rough = np.random.default_rng(1).standard_normal((system.node_count, 3))
+    for given in (b, to_device(rough, wp.vec3d)):
+        solution = system.solver.solve(given, wp.zeros_like(given), Tolerance(relative=1e-6))
+        assert solution.outcome is Outcome.CONVERGED
+        assert solution.iterations <= most
+
+
+def made_of(scene, poisson_ratio, **changes):
+    material = replace(scene.material, poisson_ratio=poisson_ratio)
+    return replace(scene, material=material, **changes)
+
+
+@pytest.mark.parametrize(
+    "resolution", [2, 5, 8, 10, *(pytest.param(n, marks=pytest.mark.slow) for n in (20, 25, 40))]
+)
+@pytest.mark.parametrize(("nu", "most"), NEARLY_INCOMPRESSIBLE)
+def test_nearly_incompressible_cuboid(resolution, nu, most):
+    """2: 105 nodes; 8 and 25 cut the cells at the wall; 40: 212,992 cells."""
+    scene = made_of(bench_scene("cuboid", resolution=resolution, ground=False), nu)
+    assert_few_iterations(scene, most)
+    assert_few_iterations(replace(scene, fixed=()), most)
+
+
+@pytest.mark.parametrize(("nu", "most"), NEARLY_INCOMPRESSIBLE)
+@pytest.mark.parametrize("kind", ["cut", "quadratic", "linear model", "plane"])
+def test_nearly_incompressible_bodies_of_other_kinds(kind, nu, most):
+    scene = made_of(bench_scene("cuboid", resolution=5, ground=False), nu)
+    if kind == "cut":
+        ring = Translated(torus(major=1.0, minor=0.35), (0.013, 0.041, 0.027))
+        scene = replace(scene, body=GridBody(ring, 1 / 9), fixed=())
+    elif kind == "quadratic":
+        scene = replace(scene, body=TetBody(scene.body.shape, 0.35, order=2))
+    elif kind == "linear model":
+        scene = replace(scene, model="linear")
+    else:
+        body = GridBody(box(center=(0.0, 0.0), size=(2.01, 1.03)), 0.03)
+        scene = replace(scene, body=body, fixed=(), gravity=(0.0, -9.81))
+    assert_few_iterations(scene, most)
+
+
+def test_ordinary_materials_are_swept_once():
+    body = cuboid(5)
+    multigrid = Multigrid(body, np.ones((len(body.nodes), 3)))
+    found = []
+    for nu in (0.0, 0.3, 0.4, 0.45, 0.49, 0.499, 0.4999, 0.3):
+        multigrid.expect_bulk(2.0 * nu / (1.0 - 2.0 * nu) * (1.0 - 1e-12))
+        found.append((multigrid.sweeps, multigrid.patch_sweeps))
+    assert found == [(1, 0), (1, 0), (1, 0), (2, 0), (3, 1), (3, 2), (3, 3), (1, 0)]
+
+
+def test_patch_sweeps_are_symmetric_the_same_for_all_threads_and_batched(small):
+    """At 0.499: the cycle is symmetric and positive, has the same bits for one thread and two,
+    and eight right-hand sides at once are solved as one by one."""
+    scene = made_of(bench_scene("cuboid", resolution=7, ground=False), 0.499)
+    system, b = first_step(scene)
+    n, matrix, multigrid = system.node_count, system.matrix, system.preconditioner
+    assert multigrid.patch_sweeps == 2
+    rng = np.random.default_rng(6)
+    x, y = (to_device(rng.standard_normal((n, 3)), wp.vec3d) for _ in range(2))
+    before, results = thread_count(), []
+    try:
+        for threads in (1, 2):
+            set_threads(threads)
+            multigrid._matrix = None
+            multigrid.refresh(matrix)
+            Bx, By = zeros(n, wp.vec3d), zeros(n, wp.vec3d)
+            multigrid.apply(x, Bx)
+            multigrid.apply(y, By)
+            results.append(Bx.numpy())
+    finally:
+        set_threads(before)
+    assert (results[0] == results[1]).all()
+    assert dot(x, Bx) > 0.0
+    assert abs(dot(y, Bx) - dot(x, By)) < 1e-4 * np.sqrt(dot(x, Bx) * dot(y, By))
+    B = rng.standard_normal((n, 8, 3))
+    X = zeros((n, 8), wp.vec3d)
+    solver = BatchedConjugateGradients(matrix, multigrid, 8)
+    solutions = solver.solve(to_device(B, wp.vec3d), X, Tolerance(1e-9))
+    for c in range(8):
+        z = zeros(n, wp.vec3d)
+        alone = system.solver.solve(to_device(B[:, c], wp.vec3d), z, Tolerance(1e-9))
+        assert solutions[c].outcome is alone.outcome is Outcome.CONVERGED
+        assert abs(solutions[c].iterations - alone.iterations) <= 1
+        assert np.abs(X.numpy()[:, c] - z.numpy()).max() <= 1e-6 * np.abs(z.numpy()).max()
+
+
+def test_patch_is_solved_exactly():
+    """One patch that is the whole body: a sweep is a direct solution."""
+    body = GridBody(box(center=(0, 0, 0), size=(1, 1, 1)), 0.5)
+    system = System(body, nu=0.49)
+    rows = Grid(system.matrix.row_start.numpy(), system.matrix.columns.numpy(), system.matrix.free)
+    wp.launch(round_matrix, 27, [0, system.matrix.rows, rows.free, rows.rows], device="cpu")
+    patches = body_patches(body, from_zero(body.lattice))
+    assert patches.count == 1
+    smoother = PatchSmoother(rows.rows, patches)
+    smoother.refresh()
+    b = to_device(system.b.numpy().astype(np.float32), wp.vec3f)
+    x, r = zeros(27, wp.vec3f), zeros(27, wp.vec3f)
+    for launch in smoother.down(1, 1, b, x, r):
+        launch.run()
+    exact = zeros(27, wp.vec3d)
+    DirectSolver(system.matrix).solve(system.b, exact)
+    assert np.abs(x.numpy() - exact.numpy()).max() < 1e-4 * np.abs(exact.numpy()).max()
+
+
+@pytest.mark.parametrize("shape", ["cuboid", "torus"])
+def test_patches_hold_the_nodes_of_every_cell(shape):
+    body = cuboid(7.3) if shape == "cuboid" else GridBody(torus(major=1.0, minor=0.35), 0.11)
+    patches = body_patches(body, from_zero(body.lattice))
+    owner = np.repeat(np.arange(patches.count), np.diff(patches.start))
+    member = sparse.csr_matrix((np.ones(len(owner)), (owner, patches.nodes)))
+    cells = sparse.csr_matrix(
+        (np.ones(body.cells.size), body.cells.ravel(), np.arange(len(body.cells) + 1) * 8)
+    )
+    assert ((member @ cells.T).max(axis=0).toarray() == 8).all()
+    # runs of one turn touch no common block
+    blocks = sparse.csr_matrix(
+        (np.ones(len(body.pattern.columns)), body.pattern.columns, body.pattern.row_start)
+    )
+    touching = (member @ blocks @ member.T).tocoo()
+    for ends in patches.turns:
+        run = np.full(patches.count, -1)
+        for k, (first, last) in enumerate(ends):
+            run[first:last] = k
+        one, other = run[touching.row], run[touching.col]
+        assert ((one == other) | (one < 0) | (other < 0)).all()

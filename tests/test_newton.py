@@ -14,7 +14,7 @@ from pliant.fem.laws import LAWS
 def block(kind):
     if kind == "tets":
         return pl.TetBody(
-            pl.shapes.box(center=(0, 0, 0), size=(0.4, 0.4, 0.4)), edge_length=0.2
+            pl.shapes.box(center=(0, 0, 0), size=(0.4, 0.4, 0.4)), edge_length=0.2, order=1
         )
     return pl.GridBody(pl.shapes.sphere(radius=0.25, center=(0.01, 0, 0.02)), 0.15)
 

@@ -42,11 +42,20 @@ def test_eigenvalue_of_a_cube_cut_parallel_to_a_face(eta, nu):
     centre = body.nodes[body.cells].mean(axis=1)
     middle = (np.abs(centre[:, :2]) < h).all(axis=1) & (centre[:, 2] > h)
     top = (points.normal[:, 2] > 0.99) & middle[points.cell]
-    walls = build_walls(body, [(points[top], np.ones(3))])
+    walls = build_walls(
+        body, [(points[top], np.ones(3))], dilatation="pointwise", support=0.0
+    )
     assert body.fill[walls.cell] == pytest.approx(eta, rel=1e-9)
-    L = walls.penalties(lam, mu, support=0.0)[0] / SAFETY
+    # lambda and mu are held apart: a sum of two largest ratios is no less than that of both
+    L = (lam[0] * walls.eta_lam + mu[0] * walls.eta_mu) / SAFETY
     scaled = L * eta * h / (lam[0] + 2 * mu[0])
-    assert scaled == pytest.approx(TABLE[nu][eta], rel=2e-4)
+    assert np.all(scaled > TABLE[nu][eta] * (1.0 - 1e-4))
+    # a dilatation linear across the slab has at most (1 + 1)^2 / thickness of its square on a face
+    assert walls.eta_lam == pytest.approx(SAFETY * 4.0 / (eta * h), rel=1e-9)
+    if eta == 0.01:  # a thin slab: 2 eps_zz against 2 eps_zz^2
+        assert walls.eta_mu == pytest.approx(SAFETY * 2.0 / (eta * h), rel=1e-3)
+    held = build_walls(body, [(points[top], np.ones(3))], dilatation="mean", support=0.0)
+    assert held.eta_lam == pytest.approx(SAFETY / (eta * h**3), rel=1e-9)
 
 
 def smallest_eigenvalue(scene):

@@ -24,7 +24,7 @@ def bar(kind, dim):
     shape = pl.shapes.box(center=tuple(lo + size / 2), size=tuple(size))
     if kind == "aligned":
         return pl.GridBody(shape.translated(-lo), 0.2)
-    return pl.TetBody(shape, edge_length=0.2)
+    return pl.TetBody(shape, edge_length=0.2, order=1)
 
 
 def near_face(dim, axis, at, side):

@@ -85,7 +85,9 @@ WRONG = {
         block(obstacles=[{"type": "plane", "normal": [0, 0, 0]}]),
         "obstacles[0]: A plane needs a normal of positive length",
     ),
-    "model": (block(model="neo-hooke"), "'corotated', 'corotated-qr' or 'linear'"),
+    "model": (
+        block(model="neo-hooke"), "'corotated', 'linear', 'corotated-frozen' or 'corotated-qr'"
+    ),
     "not a table": (block(body=3), "body: it must be a table"),
 }  # fmt: skip
 
