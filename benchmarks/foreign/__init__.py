@@ -1,0 +1,1 @@
+"""Films of elastic bodies whose motion another simulator (NGSolve) computes."""
