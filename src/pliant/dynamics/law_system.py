@@ -139,10 +139,10 @@ class LawSystem(System):
             E = self.mu * (3.0 * self.lam + 2.0 * self.mu) / (self.lam + self.mu)
             self.contact.set_stiffness(float(np.mean(E)))
 
-    def initial_state(self) -> State:
-        """As every system's; tangents of an earlier run are forgotten."""
+    def forget(self) -> None:
+        """As every system, and the tangents of earlier steps."""
+        super().forget()
         self.cached(_newton_for).forget()
-        return super().initial_state()
 
     def _set_initial_acceleration(self, state: State) -> None:
         """M a = f - f_int(u) - D v: lumped, so a division; gravity accelerates all nodes alike."""

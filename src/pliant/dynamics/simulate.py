@@ -69,6 +69,7 @@ def simulate(
         for phase in PHASES:
             if phase in resume.timings:
                 timings[phase][:done] = resume.timings[phase]
+        system.forget()
         state = state_of(resume)
         carried = None
         if np.shape(resume.energies.kinetic) == (done + 1,):

@@ -166,10 +166,15 @@ class System:
         X[:, : self.scene.dim] = self.scene.body.nodes
         return X - (self.mass_host @ X) / self.mass_host.sum()
 
-    def initial_state(self) -> State:
-        """Rest shape, with the scene's initial velocity and spin, in equilibrium acceleration."""
+    def forget(self) -> None:
+        """Start anew: bits of what follows do not depend on what this system computed before."""
+        self.preconditioner.forget()
         if self._recent is not None:
             self._recent.forget()
+
+    def initial_state(self) -> State:
+        """Rest shape, with the scene's initial velocity and spin, in equilibrium acceleration."""
+        self.forget()
         v = vector3("initial_velocity", self.scene.initial_velocity) + np.cross(
             vector3("initial_spin", self.scene.initial_spin), self.arms()
         )

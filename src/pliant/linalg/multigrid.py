@@ -221,6 +221,10 @@ class Multigrid:
         if fresh or self._stale or self._matrix is not matrix:
             self.refresh(matrix)
 
+    def forget(self) -> None:
+        """Start anew: what follows does not depend on the matrices that came before."""
+        self._stale = True
+
     @property
     def bound_to(self) -> BlockMatrix | None:
         """The matrix the levels were last computed from."""

@@ -50,6 +50,10 @@ class Preconditioner(Protocol):
         """Told how a solve went; may decide when to recompute itself."""
         ...
 
+    def forget(self) -> None:
+        """Recompute itself at the next update, whatever came before."""
+        ...
+
 
 @wp.kernel
 def _block_multiply(
@@ -78,6 +82,9 @@ class BlockJacobi:
 
     def report(self, solution: Solution) -> None:
         """Nothing to decide: the blocks are inverted anew for every matrix."""
+
+    def forget(self) -> None:
+        """Nothing to forget, for the same reason."""
 
 
 @wp.kernel
