@@ -42,6 +42,11 @@ class Boundary:
         )
         return moving_walls or moving_loads
 
+    @property
+    def held_moves(self) -> bool:
+        """True if strongly held nodes move."""
+        return any(h.fixed.moves for h in self.held)
+
     def prescribed(self, t: float) -> np.ndarray:
         """Displacement (nodes, 3) of the strongly held components at time t, zero elsewhere."""
         out = np.zeros((len(self.free), 3))

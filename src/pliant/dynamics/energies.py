@@ -112,7 +112,7 @@ class EnergyBook:
         """The account after the step from one state to the next."""
         s, last = self.system, self.now
         now = stored(s, after)
-        damping, touched, loads = _step_work(s, before, after)
+        damping, touched, loads = step_work(s, before, after)
         now = replace(
             now,
             damping=last.damping + damping,
@@ -160,61 +160,70 @@ def _of_one_step(system: System) -> float:
     return max(0.5 * float(system.mass_host.sum()) * speed**2, rounding)
 
 
-def _step_work(system: System, before: State, after: State) -> tuple[float, float, float]:
+def step_work(system: System, before: State, after: State) -> tuple[float, float, float]:
     """Work of damping (taken), contact and loads (given) over a step, part by part."""
     total = np.zeros(3)
     for start, end in system.walk(before, after):
-        total += (*_force_work(system, start, end), _load_work(system, start, end))
+        total += _part_work(system, start, end)
     return tuple(total)
 
 
-def _force_work(system: System, before: State, after: State) -> tuple[float, float]:
-    """Work against damping, and of the contact forces.
+def _part_work(system: System, before: State, after: State) -> tuple[float, float, float]:
+    """`step_work` of one step, or part of a step.
 
     A scheme balances forces with the weights of its table; their mean over the step, times the way
     that the nodes went, is the work.
     """
-    scheme, material = system.scene.integrator, system.material
-    x = system.unknown(before, after)
-    state4 = (x, *before.fields())
-    way = zeros(system.node_count, wp.vec3d)
-    combine(way, (1.0, after.u), (-1.0, before.u))
-    total = scheme.force_total
-    rate = zeros(system.node_count, wp.vec3d)
-    weights = (scheme.system[1], *(-row[1] for row in scheme.history))
-    combine(rate, *zip(weights[:2], state4[:2], strict=True))
-    combine(rate, (1.0, rate), *zip(weights[2:], state4[2:], strict=True))
-    damped = 0.0
-    force = zeros(system.node_count, wp.vec3d)
-    if material.mass_damping > 0.0:
-        system.add_inertia(rate, force, material.mass_damping)
-    if material.stiffness_damping > 0.0:
-        system.add_damping(before, rate, force, material.stiffness_damping)
-    if material.mass_damping > 0.0 or material.stiffness_damping > 0.0:
-        damped = dot(force, way) / total
-    touched = 0.0
-    if system.contact is not None:
-        force.zero_()
-        f_new, f_old = scheme.force
-        at = system.contact_at(before, after)
-        system.contact.add_forces(
-            before.u, before.v, at, (after.u, after.v), f_new=f_new, f_old=f_old,
-            per_x=(scheme.next_u[0], scheme.next_v[0]), out=force,
-        )  # fmt: skip
-        touched = dot(force, way) / total
-    return damped, touched
-
-
-def _load_work(system: System, before: State, after: State) -> float:
-    """Work of everything outside but gravity: loads, and walls that move."""
     scheme = system.scene.integrator
-    way = after.u.numpy() - before.u.numpy()
-    weight = system.mass_host[:, None] * vector3("gravity", system.scene.gravity)
+    way = zeros(system.node_count, wp.vec3d)
+    combine(way, (1.0 / scheme.force_total, after.u), (-1.0 / scheme.force_total, before.u))
+    damping, contact = (zeros(system.node_count, wp.vec3d) for _ in range(2))
+    _add_damping(system, before, after, damping)
+    if system.contact is not None:
+        f_new, f_old = scheme.force
+        system.contact.add_forces(
+            before.u, before.v, system.contact_at(before, after), (after.u, after.v),
+            f_new=f_new, f_old=f_old, per_x=(scheme.next_u[0], scheme.next_v[0]), out=contact,
+        )  # fmt: skip
     f_new, f_old = scheme.force
-    mean = f_new * system.external_force(after.t) + f_old * system.external_force(before.t)
-    work = float(np.sum((mean / scheme.force_total - weight) * way))
+    external = f_new * system.external_force(after.t) + f_old * system.external_force(before.t)
+    weight = system.mass_host[:, None] * vector3("gravity", system.scene.gravity)
+    loads = float(np.sum((external - scheme.force_total * weight) * way.numpy()))
     if system.boundary.changes:
         # a wall's data act as loads; what they store in its penalty is elastic energy
-        shifts = [system.wall_shift(state) for state in (before, after)]
-        work += system.reaction_work(before, after) - (shifts[1] - shifts[0])
-    return work
+        loads -= system.wall_shift(after) - system.wall_shift(before)
+    if system.boundary.held_moves:
+        wall = damping.numpy() - contact.numpy() - external
+        loads += _held_work(system, before, after, wall, way.numpy())
+    return dot(damping, way), dot(contact, way), loads
+
+
+def _add_damping(system: System, before: State, after: State, out: wp.array) -> None:
+    """out += forces of mass and stiffness damping as the step balances them."""
+    scheme, material = system.scene.integrator, system.material
+    if material.mass_damping == 0.0 and material.stiffness_damping == 0.0:
+        return
+    rate = zeros(system.node_count, wp.vec3d)
+    weights = (scheme.system[1], *(-row[1] for row in scheme.history))
+    state4 = (system.unknown(before, after), *before.fields())
+    combine(rate, *zip(weights[:2], state4[:2], strict=True))
+    combine(rate, (1.0, rate), *zip(weights[2:], state4[2:], strict=True))
+    if material.mass_damping > 0.0:
+        system.add_inertia(rate, out, material.mass_damping)
+    if material.stiffness_damping > 0.0:
+        system.add_damping(before, rate, out, material.stiffness_damping)
+
+
+def _held_work(
+    system: System, before: State, after: State, others: np.ndarray, way: np.ndarray
+) -> float:
+    """Work of the hand that moves strongly held nodes.
+
+    It bears the elastic forces and all `others` on them, and accelerates what they weigh.
+    """
+    elastic = zeros(system.node_count, wp.vec3d)
+    system.add_elastic(before, after, elastic)
+    held = system.boundary.free == 0.0
+    speeds = [np.square(state.v.numpy()) * held for state in (before, after)]
+    faster = 0.5 * float(np.sum(system.mass_host[:, None] * (speeds[1] - speeds[0])))
+    return float(np.sum((elastic.numpy() + others) * way * held)) + faster

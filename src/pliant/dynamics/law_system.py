@@ -21,6 +21,7 @@ from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.dynamics.directional_newton import add_contact_product
+from pliant.dynamics.energies import Energies, step_work, stored
 from pliant.dynamics.integrators import INTEGRATORS, Integrator
 from pliant.dynamics.newton import TANGENTS, Newton, NewtonFailure, NewtonRecord
 from pliant.dynamics.scene import Scene, vector3
@@ -45,6 +46,8 @@ cut in two, at most this often (1/32 of the time step)."""
 LARGEST_STEP_GAIN = 0.01
 """Share of its own energy that a body in contact may gain in a step before the step is cut."""
 
+TOUCHING = 1e-6
+"""Share of a body's energy that its contact holds at least while it touches something."""
 
 ROUNDING_SHARE = 1e-14
 """Rounding of a nodal force over modulus times cell face: some fifty roundings of one stress."""
@@ -120,7 +123,7 @@ class LawSystem(System):
         self.version += 1
         self._kept_internal: tuple[wp.array, wp.array] | None = None
         self._kept_stretches: tuple[wp.array, np.ndarray] | None = None
-        self._kept_energy: tuple[State, tuple[float, float]] | None = None
+        self._kept_energies: tuple[State, Energies] | None = None
         self.law = scene_law(replace(self.scene, material=material))
         self.hyper.set_law(self.law)
         super().set_material(material)
@@ -195,15 +198,11 @@ class LawSystem(System):
             return self.hyper.stretches(u)
         return self.elasticity.stretches(u)
 
-    def reaction_work(self, before: State, after: State) -> float:
-        """Work [J] of strongly held nodes that move, over a step."""
-        if not self.boundary.held:
-            return 0.0
-        problem = StepProblem(self, before, self.scene.integrator)
-        excess = zeros(self.node_count, wp.vec3d)
-        problem.residual(self.unknown(before, after), excess)
-        way = (after.u.numpy() - before.u.numpy()) * (self.boundary.free == 0.0)
-        return -float(np.sum(excess.numpy() * way)) / self.scene.integrator.force_total
+    def add_elastic(self, before: State, after: State, out: wp.array) -> None:
+        """out += f_new f_int(u') + f_old f_int(u)."""
+        for factor, state in zip(self.scene.integrator.force, (after, before), strict=True):
+            if factor != 0.0:
+                self.hyper.add_force(state.u, out, factor=factor)
 
     def add_damping(self, before: State, rate: wp.array, out: wp.array, factor: float) -> None:
         """out += factor * (viscous + walls) rate, as the step from `before` on takes it."""
@@ -270,22 +269,19 @@ class LawSystem(System):
             raise NewtonFailure("cells turn inside out.")
         if self.contact is None:
             return
-        start, end = self._total_energy(before), self._total_energy(after)
-        if end[0] - start[0] > LARGEST_STEP_GAIN * max(start[1], end[1]):
+        start, end = self._stored_at(before), self._stored_at(after)
+        own = max(e.kinetic + abs(e.elastic) + e.contact for e in (start, end))
+        if max(start.contact, end.contact) <= TOUCHING * own:
+            return
+        damping, _, loads = step_work(self, before, after)
+        if end.total - start.total + damping - loads > LARGEST_STEP_GAIN * own:
             raise NewtonFailure("the impact gives energy.")
 
-    def _total_energy(self, state: State) -> tuple[float, float]:
-        """Kinetic and stored energy of a state, and the sum of their sizes but gravity's."""
-        kept = self._kept_energy
-        if kept is None or kept[0] is not state:
-            assert self.contact is not None
-            inertia = zeros(self.node_count, wp.vec3d)
-            self.add_inertia(state.v, inertia, 1.0)
-            own = 0.5 * dot(inertia, state.v) + self.elastic_energy(state)
-            own += self.contact.energy(state.u)
-            force = to_device(self.external_force(state.t), wp.vec3d)
-            kept = self._kept_energy = (state, (own - dot(force, state.u), own))
-        return kept[1]
+    def _stored_at(self, state: State) -> Energies:
+        """Energies of a state; a step ends where the next one starts."""
+        if self._kept_energies is None or self._kept_energies[0] is not state:
+            self._kept_energies = (state, stored(self, state))
+        return self._kept_energies[1]
 
     @contextmanager
     def using(self, scheme: Integrator) -> Iterator[None]:

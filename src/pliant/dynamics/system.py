@@ -365,12 +365,15 @@ class System:
         """What of the work of the walls' data is in the energy of their terms already."""
         return self._wall_shift(state.u, state.t)
 
-    def reaction_work(self, before: State, after: State) -> float:
-        """Work [J] of strongly held nodes that move, over a step; nothing keeps account of it here.
-
-        Only the linear and the frozen models on meshes have none.
-        """
-        return 0.0
+    def add_elastic(self, before: State, after: State, out: wp.array) -> None:
+        """out += the elastic forces of the cells as the step balances them, f_new f' + f_old f."""
+        scheme, w = self.scene.integrator, self._w
+        weights = (scheme.system[2], *(-row[2] for row in scheme.history))
+        x = self.unknown(before, after)
+        combine(w, *zip(weights[:2], (x, before.u), strict=True))
+        combine(w, (1.0, w), *zip(weights[2:], (before.v, before.a), strict=True))
+        self.elasticity.rotate(self.predict(before))
+        self.elasticity.add_force(w, scheme.force_total, out)
 
     def add_damping(self, before: State, rate: wp.array, out: wp.array, factor: float) -> None:
         """out += factor * (K + walls) rate, as the step from `before` on takes it."""
