@@ -9,6 +9,7 @@ import warp as wp
 import pliant as pl
 from pliant.core.launch import to_device
 from pliant.dynamics.integrators import INTEGRATORS
+from pliant.dynamics.law_system import LawSystem
 from pliant.dynamics.system import System
 
 ALL = sorted(INTEGRATORS)
@@ -69,7 +70,7 @@ def test_free_fall(name, kind):
     extra = {"theta": theta} if name == "Newmark1" else {}
     # so soft that the explicit scheme is stable at this step
     scene = pl.Scene(
-        brick(kind), pl.Material(50.0, 0.3, 1.0), tolerance=1e-13,
+        brick(kind), pl.Material(20.0, 0.3, 1.0), tolerance=1e-13,
         integrator=INTEGRATORS[name](dt, **extra),
     )  # fmt: skip
     run = pl.simulate(scene, steps)
@@ -84,11 +85,11 @@ def test_free_fall(name, kind):
 def test_free_fall_of_cut_cells(name):
     """The same with slivers."""
     scene = pl.Scene(
-        ball(), pl.Material(2e3, 0.3, 1.0), tolerance=1e-13, integrator=INTEGRATORS[name](0.002)
+        ball(), pl.Material(2e3, 0.3, 1.0), tolerance=1e-13, integrator=INTEGRATORS[name](0.001)
     )
     steps = 10
     run = pl.simulate(scene, steps)
-    exact = fallen(name, steps, 0.002, 0.5)
+    exact = fallen(name, steps, 0.001, 0.5)
     assert run.displacements[-1][:, 1] == pytest.approx(exact, rel=1e-9)
 
 
@@ -187,7 +188,8 @@ def swing(make, steps, kind, time=0.2):
         fixed=[pl.Fixed(pl.shapes.half_space(normal=(1, 0), offset=1e-9))],
         loads=[pl.BodyForce(force)], integrator=make(time / steps),
     )  # fmt: skip
-    u = pl.simulate(scene, steps).displacements[-1]
+    # schemes for short steps hold walls by Nitsche's method, so all do here
+    u = pl.simulate(scene, steps, system=LawSystem(scene, nitsche=True)).displacements[-1]
     return u[body.nodes[:, 0] > 0.499].mean(axis=0) / 0.5
 
 
@@ -222,7 +224,8 @@ def held_torus():
     held = [pl.Fixed(pl.shapes.half_space(normal=(-1, 0, 0), offset=-1.2))]
     assert body.fill.min() < 1e-3
     scene = pl.Scene(body, material, fixed=held, integrator=pl.Newmark2(dt), tolerance=1e-9)
-    return scene, pl.simulate(scene, 300).displacements[-1]
+    system = LawSystem(scene, nitsche=True)  # as schemes for short steps hold their walls
+    return scene, pl.simulate(scene, 300, system=system).displacements[-1]
 
 
 @pytest.mark.parametrize("name", ["CentralDifferences", "LinearAcceleration", "Newmark3"])

@@ -1,10 +1,12 @@
 """Held regions and loads of a scene turned into numbers: masks, wall terms and nodal forces."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.dynamics.compatible import Compatible
 from pliant.dynamics.loads import BodyForce, Fixed, Load, PointLoad, Pressure, Traction
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.body import Body
@@ -41,6 +43,11 @@ class Boundary:
             for load, _ in self.loads
         )
         return moving_walls or moving_loads
+
+    @cached_property
+    def compatible(self) -> Compatible:
+        """Makes a field of velocities or accelerations one that the walls allow."""
+        return Compatible(self.free, self.walls)
 
     @property
     def held_moves(self) -> bool:

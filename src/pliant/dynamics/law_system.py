@@ -24,7 +24,7 @@ from pliant.dynamics.directional_newton import add_contact_product
 from pliant.dynamics.energies import Energies, step_work, stored
 from pliant.dynamics.integrators import INTEGRATORS, Integrator
 from pliant.dynamics.newton import TANGENTS, Newton, NewtonFailure, NewtonRecord
-from pliant.dynamics.scene import Scene, vector3
+from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import State, StepRecord, System
 from pliant.fem.corotation import Corotation
 from pliant.fem.elasticity import ghost_energy
@@ -147,26 +147,12 @@ class LawSystem(System):
         super().forget()
         self.cached(_newton_for).forget()
 
-    def _set_initial_acceleration(self, state: State) -> None:
-        """M a = f - f_int(u) - D v: lumped, so a division; gravity accelerates all nodes alike."""
-        material = self.material
-        force = zeros(self.node_count, wp.vec3d)
+    def _add_initial_force(self, state: State, force: wp.array) -> None:
+        """force -= f_int(u) + D v."""
         self.hyper.add_force(state.u, force, factor=-1.0)
-        beta = material.stiffness_damping
+        beta = self.material.stiffness_damping
         if beta > 0.0:
             self.hyper.add_viscous(state.u, state.v, force, factor=-beta)
-        if self.walls is not None:
-            combine(self._w, (1.0, state.u), (beta, state.v))
-            self.walls.add_force(self._w, force, factor=-1.0)
-        if self.contact is not None:
-            self.contact.add_forces(
-                state.u, state.v, state.u, (state.u, state.v),
-                f_new=1.0, f_old=0.0, per_x=(0.0, 0.0), out=force,
-            )  # fmt: skip
-        g = vector3("gravity", self.scene.gravity)
-        other = force.numpy() + self.external_force(state.t) - self.mass_host[:, None] * g
-        a = g + other / self.starting_mass()[:, None] - material.mass_damping * state.v.numpy()
-        state.a.assign(a * self.boundary.free)
 
     def internal_force(self, u: wp.array) -> wp.array:
         """Force of the energy at u; a step that ended there has left it."""

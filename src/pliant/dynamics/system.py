@@ -178,7 +178,7 @@ class System:
         v = vector3("initial_velocity", self.scene.initial_velocity) + np.cross(
             vector3("initial_spin", self.scene.initial_spin), self.arms()
         )
-        v = v * self.boundary.free
+        v = self.boundary.compatible(v)
         u = self.boundary.prescribed(0.0)
         state = State(
             to_device(u, wp.vec3d), to_device(v, wp.vec3d), zeros(self.node_count, wp.vec3d)
@@ -189,22 +189,27 @@ class System:
 
     def _set_initial_acceleration(self, state: State) -> None:
         """M a = f - D v - K u: lumped, so a division; gravity accelerates all nodes alike."""
-        material = self.material
+        g = vector3("gravity", self.scene.gravity)
+        a = g + self.initial_push(state) - self.material.mass_damping * state.v.numpy()
+        state.a.assign(self.boundary.compatible(a))
+
+    def initial_push(self, state: State) -> np.ndarray:
+        """Acceleration (nodes, 3) by all but gravity, mass damping and walls at the start."""
         force = zeros(self.node_count, wp.vec3d)
-        combine(self._w, (1.0, state.u), (material.stiffness_damping, state.v))
-        self.elasticity.rotate(state.u)
-        self.elasticity.add_force(self._w, 1.0, force, factor=-1.0)
-        if self.walls is not None:
-            self.walls.add_force(self._w, force, factor=-1.0)
+        self._add_initial_force(state, force)
         if self.contact is not None:
             self.contact.add_forces(
                 state.u, state.v, state.u, (state.u, state.v),
                 f_new=1.0, f_old=0.0, per_x=(0.0, 0.0), out=force,
             )  # fmt: skip
-        g = vector3("gravity", self.scene.gravity)
-        other = force.numpy() + self.external_force(state.t) - self.mass_host[:, None] * g
-        a = g + other / self.starting_mass()[:, None] - material.mass_damping * state.v.numpy()
-        state.a.assign(a * self.boundary.free)
+        force = force.numpy() + self.boundary.load_forces(state.t)
+        return force / self.starting_mass()[:, None]
+
+    def _add_initial_force(self, state: State, force: wp.array) -> None:
+        """force -= K u + D v."""
+        combine(self._w, (1.0, state.u), (self.material.stiffness_damping, state.v))
+        self.elasticity.rotate(state.u)
+        self.elasticity.add_force(self._w, 1.0, force, factor=-1.0)
 
     def starting_mass(self) -> np.ndarray:
         """Lumped masses with a floor, for the initial acceleration only.

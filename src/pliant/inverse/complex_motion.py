@@ -178,11 +178,11 @@ class ComplexMotion:
         self.state = self._initial()
 
     def _initial(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        s, n, free = self.system, self.n, self.system.boundary.free
+        s, n, compatible = self.system, self.n, self.system.boundary.compatible
         X = self.forces.nodes
         arms = X - (self.mass @ X) / self.mass.sum()
         u = s.boundary.prescribed(0.0).astype(complex)
-        v = (n.velocity + np.cross(n.spin, arms)) * free
+        v = compatible(n.velocity + np.cross(n.spin, arms))
         w = u + n.stiffness_damping * v
         if self.energetic:
             force = -self._internal(u) - self.forces.ghost(w, self.moduli)
@@ -190,14 +190,13 @@ class ComplexMotion:
         else:
             force = -self.forces.elastic(self.forces.rotations(u), w, 1.0, n.lam, n.mu)
             force -= self.forces.ghost(w, self.moduli)
-        force -= self.forces.wall(w, self._given(0.0), n.lam, n.mu)
         force += self._contact(u, v, u, (u, v), 1.0, 0.0, moved=False)
         force += s.boundary.load_forces(0.0)
         heaviest = self.mass[np.argmax(np.real(self.mass))]
         light = np.real(self.mass) <= STARTING_MASS_FLOOR * np.real(heaviest)
         starting = np.where(light, STARTING_MASS_FLOOR * heaviest, self.mass)
         a = n.gravity + force / starting[:, None] - n.mass_damping * v
-        return u, v, a * free
+        return u, v, compatible(a)
 
     def _internal(self, u: np.ndarray) -> np.ndarray:
         """Force of the energy at u, without the ghost penalty."""

@@ -9,7 +9,6 @@ import warp as wp
 
 from pliant.core.launch import column, to_device, zeros
 from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact_tangent
-from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
 from pliant.inverse.wall_derivatives import WallDerivatives
@@ -27,31 +26,32 @@ class InitialDerivatives:
     def initial_tangents(self, state: State, directions: list[Direction]) -> list[State]:
         """Changes of the initial state (see System.initial_state)."""
         s = self.system
-        velocities = [to_device(d.velocity * s.boundary.free, wp.vec3d) for d in directions]
+        velocities = [to_device(s.boundary.compatible(d.velocity), wp.vec3d) for d in directions]
         forces = self._force_tangents(state, velocities, directions) if directions else []
+        push = s.initial_push(state)
         out = []
         for d, velocity, force in zip(directions, velocities, forces, strict=True):
             heavier = s.starting_mass_change(d.mass)[:, None]
-            a = force.numpy() - heavier * self._pushed(state)
+            a = force.numpy() - heavier * push
             a = a / s.starting_mass()[:, None] + d.gravity
-            a -= s.material.mass_damping * d.velocity + d.mass_damping * state.v.numpy()
-            a = to_device(a * s.boundary.free, wp.vec3d)
+            a -= s.material.mass_damping * velocity.numpy() + d.mass_damping * state.v.numpy()
+            a = to_device(s.boundary.compatible(a), wp.vec3d)
             out.append(State(zeros(s.node_count, wp.vec3d), velocity, a, state.t))
         return out
 
     def initial_adjoint(self, state: State, bar: State, dual: Direction) -> None:
         """Parameters' share of the initial state's dual: the transpose of `initial_tangents`."""
         s = self.system
-        free = s.boundary.free
-        a_bar = bar.a.numpy() * free
-        v_bar = bar.v.numpy() * free - s.material.mass_damping * a_bar
+        compatible = s.boundary.compatible  # symmetric
+        a_bar = compatible(bar.a.numpy())
+        v_bar = bar.v.numpy() - s.material.mass_damping * a_bar
         f_bar = a_bar / s.starting_mass()[:, None]
-        dual.mass -= s.starting_mass_pull(np.sum(f_bar * self._pushed(state), axis=1))
+        dual.mass -= s.starting_mass_pull(np.sum(f_bar * s.initial_push(state), axis=1))
         dual.mass_damping -= float(np.sum(a_bar * state.v.numpy()))
         dual.gravity += a_bar.sum(axis=0)
         y = to_device(f_bar, wp.vec3d)
         v_bar = v_bar + self._force_adjoint(state, y, dual) + self._touch_adjoint(state, y, dual)
-        dual.velocity += v_bar * free
+        dual.velocity += compatible(v_bar)
 
     def _force_adjoint(self, state: State, y: wp.array, dual: Direction) -> np.ndarray:
         """Velocity's share, (nodes, 3), in - y . elastic(u + beta v); the parameters' to dual."""
@@ -66,9 +66,6 @@ class InitialDerivatives:
         s.elasticity.add_force(y, 0.0, w_bar, factor=-1.0)
         dual.lam += lam_bar.numpy()
         dual.mu += mu_bar.numpy()
-        if s.walls is not None:
-            s.walls.add_force(y, w_bar, factor=-1.0)
-            self._walls.add_adjoint(w.numpy(), state.t, y.numpy(), dual, static=True)
         dual.stiffness_damping += float(np.sum(w_bar.numpy() * state.v.numpy()))
         return beta * w_bar.numpy()
 
@@ -87,12 +84,6 @@ class InitialDerivatives:
         dual.contact_stiffness += c.stiffness
         return out[1].numpy() + out[4].numpy()  # by v, and by the v that x = 0 would leave
 
-    def _pushed(self, state: State) -> np.ndarray:
-        """Initial acceleration by forces other than gravity and mass damping."""
-        s = self.system
-        g = vector3("gravity", s.scene.gravity)
-        return state.a.numpy() + s.material.mass_damping * state.v.numpy() - g * s.boundary.free
-
     def _force_tangents(
         self, state: State, d_v: list[wp.array], directions: list[Direction]
     ) -> list[wp.array]:
@@ -104,11 +95,11 @@ class InitialDerivatives:
         b = self._elastic_tangents(w, 1.0, state.u, still, directions)
         forces = [column(b, j) for j in range(len(directions))]
         for own in zip(forces, d_v, directions, strict=True):
-            self._add_initial_tangent(state, w, *own)
+            self._add_initial_tangent(state, *own)
         return forces
 
     def _add_initial_tangent(
-        self, state: State, w: wp.array, b: wp.array, d_v: wp.array, d: Direction
+        self, state: State, b: wp.array, d_v: wp.array, d: Direction
     ) -> None:
         """b += change of the initial force other than by rotations and moduli."""
         s = self.system
@@ -116,10 +107,6 @@ class InitialDerivatives:
             weights = (s.material.stiffness_damping, d.stiffness_damping)
             d_w = self._mix(weights, (d_v, state.v))
             s.elasticity.add_force(d_w, 0.0, b, factor=-1.0)
-            if s.walls is not None:
-                s.walls.add_force(d_w, b, factor=-1.0)
-        if s.walls is not None:
-            self._add_host(b, self._walls.tangent(w.numpy(), state.t, d, static=True))
         if s.contact is not None:
             add_contact_tangent(
                 s.contact, (state.u, state.v, state.u, state.u, state.v),

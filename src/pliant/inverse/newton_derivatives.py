@@ -235,10 +235,6 @@ class LawStepDerivatives(StepDerivatives):
         w = self._mix((1.0, beta), (state.u, state.v))
         if s.hyper.ghost is not None:
             s.hyper.ghost.add_force_by_shear(w, mu, b, factor=-1.0)
-        if s.walls is not None:
-            d_w = self._mix((beta, d.stiffness_damping), (d_v, state.v))
-            s.walls.add_force(d_w, b, factor=-1.0)
-            self._add_host(b, self._walls.tangent(w.numpy(), state.t, d, static=True))
         if s.contact is not None:
             add_contact_tangent(
                 s.contact, (state.u, state.v, state.u, state.u, state.v),
@@ -358,7 +354,7 @@ class LawStepDerivatives(StepDerivatives):
         s, n = self.system, self.system.node_count
         beta = s.material.stiffness_damping
         self._pull_law(state.u, state.u, y, 1.0, 0.0, dual)
-        rate_bar, at_bar, visc, w_bar = (zeros(n, wp.vec3d) for _ in range(4))
+        rate_bar, at_bar, visc = (zeros(n, wp.vec3d) for _ in range(3))
         s.hyper.add_viscous(state.u, state.v, visc)
         dual.stiffness_damping -= float(np.sum(y.numpy() * visc.numpy()))
         if beta > 0.0:
@@ -371,11 +367,7 @@ class LawStepDerivatives(StepDerivatives):
             mu_bar = zeros(len(s.lam), wp.float64)
             s.hyper.ghost.add_shear_adjoint(w, self._mix((-1.0,), (y,)), mu_bar)
             dual.mu += mu_bar.numpy()
-        if s.walls is not None:
-            s.walls.add_force(y, w_bar, factor=-1.0)
-            self._walls.add_adjoint(w.numpy(), state.t, y.numpy(), dual, static=True)
-            dual.stiffness_damping += float(np.sum(w_bar.numpy() * state.v.numpy()))
-        return rate_bar.numpy() + beta * w_bar.numpy()
+        return rate_bar.numpy()
 
 
 def step_derivatives(system: System) -> StepDerivatives:

@@ -21,17 +21,13 @@ class WallDerivatives:
         self.system = system
         self._changes: dict[int, tuple[Direction, np.ndarray]] = {}
 
-    def _load_weights(self, t: float, static: bool) -> list[tuple[float, float]]:
+    def _load_weights(self, t: float) -> list[tuple[float, float]]:
         """(weight, time) of the wall data in the residual."""
         scheme = self.system.scene.integrator
-        if static:
-            return [(1.0, t)]
         return [(scheme.force[0], t + scheme.dt), (scheme.force[1], t)]
 
-    def tangent(
-        self, w: np.ndarray, t: float, d: Direction, *, static: bool = False
-    ) -> np.ndarray:
-        """-(dW w - d load), (nodes, 3), along d; static: of one time instead of a step's two."""
+    def tangent(self, w: np.ndarray, t: float, d: Direction) -> np.ndarray:
+        """-(dW w - d load), (nodes, 3), along d."""
         s = self.system
         walls = s.boundary.walls
         assert walls is not None
@@ -43,21 +39,19 @@ class WallDerivatives:
             change = self._change(d, dl, dm)
             wc = w[cells].reshape(len(cells), 3 * k, 1)
             f = np.matmul(change, wc).reshape(len(cells), k, 3)
-            for weight, time in self._load_weights(t, static):
+            for weight, time in self._load_weights(t):
                 given = s.wall_data(time)
                 if weight != 0.0 and np.any(given):
                     l_lam, l_mu = walls.loads_per_modulus(given)
                     f -= weight * (dl[:, None, None] * l_lam + dm[:, None, None] * l_mu)
             np.add.at(out, cells, -f)
         if d.stiffness_damping != 0.0 and s.boundary.changes:
-            for weight, time in self._load_weights(t, static):
+            for weight, time in self._load_weights(t):
                 rate = s.boundary.wall_forces(s.lam, s.mu, s.wall_rate(time))
                 out += weight * d.stiffness_damping * rate
         return out
 
-    def add_adjoint(
-        self, w: np.ndarray, t: float, y: np.ndarray, dual: Direction, *, static: bool = False
-    ) -> None:
+    def add_adjoint(self, w: np.ndarray, t: float, y: np.ndarray, dual: Direction) -> None:
         """dual += the transpose of `tangent` applied to y (nodes, 3)."""
         s = self.system
         walls = s.boundary.walls
@@ -66,7 +60,7 @@ class WallDerivatives:
         wc, yc = w[cells], y[cells]
         lam = -np.einsum("wai,wabij,wbj->w", yc, walls.by_lam, wc)
         mu = -np.einsum("wai,wabij,wbj->w", yc, walls.by_mu, wc)
-        for weight, time in self._load_weights(t, static):
+        for weight, time in self._load_weights(t):
             given = s.wall_data(time)
             if weight != 0.0 and np.any(given):
                 l_lam, l_mu = walls.loads_per_modulus(given)
