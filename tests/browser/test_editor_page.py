@@ -352,7 +352,7 @@ def test_mesh_panel_builds_tetrahedra(page, editor):
     page.press("Build")
     done(editor, lambda: not editor.session.body.is_grid)
     wait_for(lambda: "Built:" in page.text())
-    assert editor.session.body.cells.shape[1] == 4
+    assert editor.session.body.cells.shape[1] == 10
     assert editor.session.body.volume == pytest.approx(0.16, rel=1e-3)
     page.press("Step")
     wait_for(lambda: page.time() == pytest.approx(0.02))

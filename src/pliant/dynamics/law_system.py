@@ -22,7 +22,7 @@ from pliant.core.launch import to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.dynamics.directional_newton import add_contact_product
 from pliant.dynamics.energies import Energies, step_work, stored
-from pliant.dynamics.integrators import INTEGRATORS, Integrator
+from pliant.dynamics.integrators import INTEGRATORS, ImplicitEuler, Integrator
 from pliant.dynamics.newton import TANGENTS, Newton, NewtonFailure, NewtonRecord
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.system import State, StepRecord, System
@@ -39,8 +39,9 @@ COROTATED = "corotated"
 """The model, and the law whose moduli it has."""
 
 MOST_HALVINGS = 5
-"""A step that Newton cannot take, or that turns cells inside out (an impact too fast for it), is
-cut in two, at most this often (1/32 of the time step)."""
+"""A step that Newton cannot take, that turns cells inside out, or in which an impact gives energy,
+is cut in two, at most this often (1/32 of the time step). If an impact gives energy even then, that
+part is taken by implicit Euler, which only ever takes some."""
 
 
 LARGEST_STEP_GAIN = 0.01
@@ -230,13 +231,19 @@ class LawSystem(System):
         return after, record
 
     def _step_in_parts(self, state: State, scheme: Integrator, depth: int):
+        last = depth >= MOST_HALVINGS
         try:
             after, record = StepProblem(self, state, scheme).solve()
-            if depth < MOST_HALVINGS:
-                self._require_calm(state, after)
-            return [(state, after, scheme)], record
+            if not last:
+                self._require_upright(state, after)
+            if not self._gives_energy(state, after, scheme):
+                return [(state, after, scheme)], record
+            if last:  # an impact too quick for any step: let it take energy, not give it
+                scheme = ImplicitEuler(scheme.dt)
+                after, record = StepProblem(self, state, scheme).solve()
+                return [(state, after, scheme)], record
         except NewtonFailure as failure:
-            if depth >= MOST_HALVINGS:
+            if last:
                 raise SolverFailure(
                     f"The step at t = {state.t:g} s failed even at dt = {scheme.dt:g} s: {failure} "
                     "Use a smaller time step, or a law that resists inversion."
@@ -249,19 +256,22 @@ class LawSystem(System):
         whole = replace(second.solution, iterations=iterations)
         return front + back, StepRecord(whole, timings)
 
-    def _require_calm(self, before: State, after: State) -> None:
-        """Refuse a step that an impact was too quick for: a shorter one may do."""
+    def _require_upright(self, before: State, after: State) -> None:
+        """Refuse a step that turns cells inside out: a shorter one may not."""
         if self.inverted(after.u) > self.inverted(before.u):
             raise NewtonFailure("cells turn inside out.")
+
+    def _gives_energy(self, before: State, after: State, scheme: Integrator) -> bool:
+        """Whether an impact was too quick for this step: the body has gained energy."""
         if self.contact is None:
-            return
+            return False
         start, end = self._stored_at(before), self._stored_at(after)
         own = max(e.kinetic + abs(e.elastic) + e.contact for e in (start, end))
         if max(start.contact, end.contact) <= TOUCHING * own:
-            return
-        damping, _, loads = step_work(self, before, after)
-        if end.total - start.total + damping - loads > LARGEST_STEP_GAIN * own:
-            raise NewtonFailure("the impact gives energy.")
+            return False
+        with self.using(scheme):
+            damping, _, loads = step_work(self, before, after)
+        return end.total - start.total + damping - loads > LARGEST_STEP_GAIN * own
 
     def _stored_at(self, state: State) -> Energies:
         """Energies of a state; a step ends where the next one starts."""
