@@ -49,7 +49,7 @@ CASES = {
     "cut cells on a wall": (lambda: scene_of(ball(), fixed=WALL), BASE),
     "frames of columns": (
         lambda: scene_of(
-            ball(), fixed=WALL, model="corotated-qr", integrator=pl.LinearAcceleration(dt=0.003)
+            ball(), fixed=WALL, model="corotated-qr", integrator=pl.LinearAcceleration(dt=0.002)
         ),
         BASE,
     ),

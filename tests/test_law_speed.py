@@ -40,7 +40,7 @@ def test_matrix_is_the_change_of_the_forces(law):
     hyper.assemble(system.matrix, system.mass, u, viscous_at=at, project=False, **factors)
     one, two = (zeros(n, wp.vec3d) for _ in range(2))
     system.matrix.multiply(p, one, masked=False)
-    two.assign(3.0 * system.mass_host[:, None] * p.numpy())
+    system.add_inertia(p, two, 3.0)
     hyper.add_force_change(u, p, two, factor=0.02)
     hyper.add_viscous(at, p, two, factor=0.01)
     assert np.abs(one.numpy() - two.numpy()).max() < 1e-12 * np.abs(two.numpy()).max()

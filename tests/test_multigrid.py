@@ -13,6 +13,7 @@ from pliant.dynamics.law_system import LawSystem, StepProblem, make_system
 from pliant.dynamics.system import System as FullSystem
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.grid_body import GridBody
+from pliant.fem.mass import MassMatrix
 from pliant.fem.tet_body import TetBody
 from pliant.geometry.primitives import box, torus
 from pliant.geometry.transform import Translated
@@ -43,8 +44,9 @@ class System:
         E = 2000.0 * np.broadcast_to(stiffness, len(body.cells))
         self.elasticity = Elasticity(body)
         self.elasticity.set_material(E * nu / (1 + nu) / (1 - 2 * nu), E / 2 / (1 + nu))
-        mass = np.bincount(body.cells.ravel(), body.node_volumes.ravel())
-        self.mass = to_device(mass, wp.float64)
+        self.mass = MassMatrix(body)
+        self.mass.set_density(np.ones(len(body.cells)))
+        mass = self.mass.lumped
         self.matrix = BlockMatrix(body.pattern, self.free)
         self.statics = statics
         self.assemble(turn)

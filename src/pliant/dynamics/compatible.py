@@ -9,6 +9,8 @@ with little left on the walls is
 one component at a time; C is symmetric, so it is its own transpose in adjoints.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import splu
@@ -24,15 +26,14 @@ class Compatible:
 
     def __init__(self, free: np.ndarray, walls: Walls | None):
         self._free = free
-        self._solvers: list[tuple[int, np.ndarray, object]] = []
+        self._solvers: list[tuple[int, np.ndarray, Callable]] = []
         if walls is None:
             return
         p, entry = walls.points, walls.point_entry
         corners = walls.body.cells[walls.cell][entry]
         nodes, flat = np.unique(corners, return_inverse=True)
         local = flat.reshape(corners.shape)
-        rows = np.broadcast_to(local[:, :, None], (*local.shape, local.shape[1]))
-        columns = np.broadcast_to(local[:, None, :], rows.shape)
+        rows, columns = np.broadcast_arrays(local[:, :, None], local[:, None, :])
         mass = p.weight[:, None, None] * p.shape[:, :, None] * p.shape[:, None, :]
         scale = 1.0 / (REST * walls.body.spacing ** (walls.body.dim - 1))
         for axis in range(walls.body.dim):

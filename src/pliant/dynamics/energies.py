@@ -165,7 +165,7 @@ def step_work(system: System, before: State, after: State) -> tuple[float, float
     total = np.zeros(3)
     for start, end in system.walk(before, after):
         total += _part_work(system, start, end)
-    return tuple(total)
+    return float(total[0]), float(total[1]), float(total[2])
 
 
 def _part_work(system: System, before: State, after: State) -> tuple[float, float, float]:

@@ -266,12 +266,12 @@ class LawSystem(System):
         if self.contact is None:
             return False
         start, end = self._stored_at(before), self._stored_at(after)
-        own = max(e.kinetic + abs(e.elastic) + e.contact for e in (start, end))
+        own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))
         if max(start.contact, end.contact) <= TOUCHING * own:
             return False
         with self.using(scheme):
             damping, _, loads = step_work(self, before, after)
-        return end.total - start.total + damping - loads > LARGEST_STEP_GAIN * own
+        return float(end.total - start.total) + damping - loads > LARGEST_STEP_GAIN * own
 
     def _stored_at(self, state: State) -> Energies:
         """Energies of a state; a step ends where the next one starts."""

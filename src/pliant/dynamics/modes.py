@@ -35,8 +35,7 @@ def modes(scene: Scene, count: int = 6) -> Modes:
     if not 0 < count < len(free) - 1:
         raise BadInput(f"count must lie between 1 and {len(free) - 2}, not {count}.")
     K = s.matrix.to_scipy().tocsr()[free][:, free].tocsc()
-    m = np.repeat(s.mass_host, 3)[free]
-    M = sparse.diags(m)
+    M = sparse.kron(s.mass.to_scipy(), sparse.identity(3)).tocsr()[free][:, free].tocsc()
     extent = np.ptp(scene.body.nodes, axis=0).max()
     modulus = float(np.mean(system.mu))
     density = s.mass_host.sum() / max(scene.body.volume, 1e-300)

@@ -48,6 +48,6 @@ def require_stable(system: System) -> None:
     if omega * scheme.dt > scheme.stable_to:
         raise SolverFailure(
             f"{scheme.name} is stable for this body up to dt = {scheme.stable_to / omega:.2g} s, "
-            f"and dt = {scheme.dt:g} s would explode: use a shorter step, or an implicit scheme "
-            "such as GeneralisedAlpha."
+            f"and dt = {scheme.dt:g} s would explode: use a smaller time step, or an implicit "
+            "scheme such as GeneralisedAlpha."
         )

@@ -24,11 +24,11 @@ from pliant.dynamics.contact import Contact
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.ghost_operator import GhostInertia
+from pliant.fem.mass import MassMatrix
 from pliant.fem.material import Material
 from pliant.fem.wall_operator import WallOperator
 from pliant.linalg.blocks import (
     BlockMatrix,
-    add_scaled_rows,
     combine,
     combine_three,
     dot,
@@ -98,7 +98,7 @@ class System:
         self.ghost_inertia: GhostInertia | None = None
         if body.ghost is not None and np.isfinite(scene.integrator.stable_to):
             self.ghost_inertia = GhostInertia(body.ghost, body.spacing)
-        self.mass = zeros(self.node_count, wp.float64)
+        self.mass = MassMatrix(body)
         self.contact: Contact | None = None
         if scene.obstacles:
             self.contact = Contact(body, scene.obstacles, scene.contact)
@@ -137,10 +137,8 @@ class System:
             stiffness = self.lam + 2.0 * self.mu
             self.preconditioner.expect_contrast(float(stiffness.max() / stiffness.min()))
             self.preconditioner.expect_bulk(float((self.lam / self.mu).max()))
-        density = material.densities(len(body.cells))
-        weights = (density[:, None] * body.node_volumes).reshape(-1)
-        self.mass_host = np.bincount(body.cells.reshape(-1), weights, self.node_count)
-        self.mass.assign(self.mass_host)
+        self.mass.set_density(material.densities(len(body.cells)))
+        self.mass_host = self.mass.lumped
         if self.ghost_inertia is not None:
             self.ghost_inertia.density = float(self.mass_host.sum() / body.volume)
         self._steady_force = None
@@ -323,17 +321,17 @@ class System:
 
     def add_inertia(self, z: wp.array, out: wp.array, factor: float) -> None:
         """out += factor * M z."""
-        add_scaled_rows(out, self.mass, factor, z)
+        self.mass.add(z, out, factor)
         if self.ghost_inertia is not None:
             self.ghost_inertia.add(z, out, factor)
 
-    def ghost_inertia_per_mass(self, z: wp.array) -> np.ndarray | None:
-        """Change of M z, beyond the lumped masses, for each kilogram that the body gains."""
-        if self.ghost_inertia is None:
+    def inertia_per_mass(self, z: wp.array) -> np.ndarray | None:
+        """Change of M z, beyond the lumped masses, for each kilogram that the body gains evenly."""
+        if self.ghost_inertia is None and self.mass.is_lumped:
             return None
         out = zeros(self.node_count, wp.vec3d)
-        self.ghost_inertia.add(z, out, 1.0 / self.mass_host.sum())
-        return out.numpy()
+        self.add_inertia(z, out, 1.0)
+        return (out.numpy() - self.mass_host[:, None] * z.numpy()) / self.mass_host.sum()
 
     # what the energies are told -----------------------------------------------------------------
 

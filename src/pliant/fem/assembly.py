@@ -15,6 +15,7 @@ from pliant.core.launch import launch
 from pliant.fem.block_rows import BlockRows, stored_at
 from pliant.fem.cell_data import HEAVY, MEAN, CellData, products
 from pliant.fem.cells import GRID, SIMPLEX
+from pliant.fem.mass import MassMatrix, MassRows
 
 
 @wp.func
@@ -24,12 +25,17 @@ def _row_start(A: BlockRows, i: int) -> int:
 
 
 @wp.func
-def _clear_row(A: BlockRows, i: int, diagonal: wp.float64):
-    """Row i := diagonal * I."""
+def _start_row(A: BlockRows, i: int, factor: wp.float64, mass: MassRows):
+    """Row i := factor * M."""
+    unit = wp.identity(n=3, dtype=wp.float64)
     middle = stored_at(A, i, A.diagonal[i])
+    shift = A.diagonal[i] - middle
     for j in range(middle, _row_start(A, i) + A.row_start[i + 1] - A.row_start[i]):
-        A.values[j] = wp.mat33d()
-    A.values[middle] = diagonal * wp.identity(n=3, dtype=wp.float64)
+        if mass.beside.shape[0] > 0:
+            A.values[j] = (factor * wp.float64(mass.beside[shift + j])) * unit
+        else:
+            A.values[j] = wp.mat33d()
+    A.values[middle] = (factor * mass.own[i]) * unit
 
 
 @wp.func
@@ -83,13 +89,13 @@ def _assemble(
     first: wp.int32,
     d: CellData,
     slot: wp.array2d(dtype=wp.uint8),
-    mass: wp.array(dtype=wp.float64),
+    mass: MassRows,
     mass_factor: wp.float64,
     stiffness_factor: wp.float64,
     A: BlockRows,
 ):
     i = first + wp.tid()
-    _clear_row(A, i, mass_factor * mass[i])
+    _start_row(A, i, mass_factor, mass)
     for e in range(d.incident_start[i], d.incident_start[i + 1]):
         c = d.incident[e] / d.k
         _add_stiffness(d, slot, A, i, c, d.incident[e] - c * d.k, d.rotations[c], stiffness_factor)
@@ -100,7 +106,7 @@ def _assemble_corotation(
     first: wp.int32,
     d: CellData,
     slot: wp.array2d(dtype=wp.uint8),
-    mass: wp.array(dtype=wp.float64),
+    mass: MassRows,
     mass_factor: wp.float64,
     stiffness_factor: wp.float64,
     rotations: wp.array(dtype=wp.mat33d),
@@ -112,7 +118,7 @@ def _assemble_corotation(
 ):
     """Rotations of the tangent, and those in d of the damping."""
     i = first + wp.tid()
-    _clear_row(A, i, mass_factor * mass[i])
+    _start_row(A, i, mass_factor, mass)
     k = d.k
     for e in range(d.incident_start[i], d.incident_start[i + 1]):
         c = d.incident[e] / k
@@ -140,7 +146,7 @@ def assemble(
     data: CellData,
     slot: wp.array,
     matrix,
-    mass: wp.array,
+    mass: MassMatrix,
     *,
     mass_factor: float,
     stiffness_factor: float,
@@ -149,7 +155,7 @@ def assemble(
     launch(
         _assemble,
         matrix.node_count,
-        [data, slot, mass, mass_factor, stiffness_factor, matrix.rows],
+        [data, slot, mass.rows, mass_factor, stiffness_factor, matrix.rows],
         grain=HEAVY,
     )
 
@@ -158,7 +164,7 @@ def assemble_corotation(
     data: CellData,
     slot: wp.array,
     matrix,
-    mass: wp.array,
+    mass: MassMatrix,
     rotations: wp.array,
     spin: wp.array,
     bend: wp.array,
@@ -177,7 +183,7 @@ def assemble_corotation(
         _assemble_corotation,
         matrix.node_count,
         [
-            data, slot, mass, mass_factor, stiffness_factor, rotations, spin, bend, int(exact),
+            data, slot, mass.rows, mass_factor, stiffness_factor, rotations, spin, bend, int(exact),
             viscous_factor, matrix.rows,
         ],
         grain=HEAVY,

@@ -27,6 +27,7 @@ class Body:
     node_volumes: (cells, k) integrals of the shape functions over the filled part; of quadratic
     cells, positive shares of the volume instead (see fem.quadratic_simplices).
     order: of a simplex's shape functions, 1 or 2.
+    pair_table: of grids, integrals of N_a N_b by the rows of the geometry table (fem.cells).
     """
 
     nodes: np.ndarray
@@ -45,6 +46,7 @@ class Body:
     requested_size: float | None = None
     subdivisions: int | None = None
     order: int = 1
+    pair_table: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def origin_of(self) -> dict | None:

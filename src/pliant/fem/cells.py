@@ -222,6 +222,21 @@ def grid_node_volumes(moments: np.ndarray, spacing: float) -> np.ndarray:
     return v.reshape(len(moments), 8) * spacing**3
 
 
+def grid_pair_integrals(moments: np.ndarray, spacing: float) -> np.ndarray:
+    """Integrals of products N_a N_b over the filled part, (cells, 27 or 9); see `pair_places`."""
+    p, n = _PAIR_COEFFICIENTS, len(moments)
+    if moments.ndim == 3:
+        return np.einsum("xa,yb,nab->nyx", p, p, moments).reshape(n, 9) * spacing**2
+    pairs = np.einsum("xa,yb,zc,nabc->nzyx", p, p, p, moments, optimize=True)
+    return pairs.reshape(n, 27) * spacing**3
+
+
+def pair_places(k: int) -> np.ndarray:
+    """Which of `grid_pair_integrals` is that of N_a N_b, (k, k)."""
+    bits = (np.arange(k)[:, None] >> np.arange(3)) & 1
+    return (bits[:, None] + bits[None, :]) @ np.array([1, 3, 9])
+
+
 def simplex_geometry_rows(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Gradients and volumes of simplices.
 

@@ -24,6 +24,7 @@ from pliant.fem.corotation_kernels import (
 from pliant.fem.elasticity import Elasticity, gather
 from pliant.fem.force_derivatives import add_force_adjoint, add_force_tangents
 from pliant.fem.laws.law import Law
+from pliant.fem.mass import MassMatrix
 
 
 class Corotation:
@@ -135,7 +136,7 @@ class Corotation:
         return self._parts
 
     def assemble(
-        self, matrix, mass: wp.array, u: wp.array, *, mass_factor: float, stiffness_factor: float,
+        self, matrix, mass: MassMatrix, u: wp.array, *, mass_factor: float, stiffness_factor: float,
         viscous_factor: float = 0.0, viscous_at: wp.array | None = None, project: bool = True,
     ) -> None:
         """matrix := mass_factor M + stiffness_factor H(u) + viscous_factor K_R(viscous_at).

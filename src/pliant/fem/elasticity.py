@@ -34,6 +34,7 @@ from pliant.fem.cell_forces import place_forces, place_local, place_turned_latti
 from pliant.fem.cells import GRID
 from pliant.fem.force_derivatives import add_force_adjoint, add_force_tangents
 from pliant.fem.ghost_operator import GhostOperator
+from pliant.fem.mass import MassMatrix
 
 
 @wp.kernel
@@ -94,20 +95,6 @@ def _add_scaled(
 ):
     i = first + wp.tid()
     out[i] = w[i] + s * x[i]
-
-
-@wp.kernel
-def _add_scaled_difference(
-    first: wp.int32,
-    c0: wp.float64,
-    x: wp.array(dtype=wp.vec3d),
-    c1: wp.float64,
-    mass: wp.array(dtype=wp.float64),
-    y: wp.array(dtype=wp.vec3d),
-    out: wp.array(dtype=wp.vec3d),
-):
-    i = first + wp.tid()
-    out[i] = out[i] + c0 * x[i] + (c1 * mass[i]) * y[i]
 
 
 @wp.kernel
@@ -194,14 +181,14 @@ class Elasticity:
             launch(_rotations, self.cell_count, [self.data, u], grain=HEAVY)
 
     def assemble(
-        self, matrix, mass: wp.array, *, mass_factor: float, stiffness_factor: float
+        self, matrix, mass: MassMatrix, *, mass_factor: float, stiffness_factor: float
     ) -> None:
         """matrix := mass_factor M + stiffness_factor K, at the current rotations."""
         self._assemble_half(matrix, mass, mass_factor, stiffness_factor)
         matrix.mirror()
 
     def _assemble_half(
-        self, matrix, mass: wp.array, mass_factor: float, stiffness_factor: float
+        self, matrix, mass: MassMatrix, mass_factor: float, stiffness_factor: float
     ) -> None:
         """The blocks on and right of the diagonal."""
         factors = {"mass_factor": mass_factor, "stiffness_factor": stiffness_factor}
@@ -234,7 +221,7 @@ class Elasticity:
         return float(energies.numpy().sum()) + ghost_energy(self.ghost, u)
 
     def assemble_and_add_force(
-        self, matrix, mass: wp.array, w: wp.array, s: float, out: wp.array, scratch: wp.array,
+        self, matrix, mass: MassMatrix, w: wp.array, s: float, out: wp.array, scratch: wp.array,
         *, mass_factor: float, stiffness_factor: float, factor: float = 1.0,
     ) -> None:
         """`assemble`, and `add_force` as K_R (w + s X) - s R K X; stiffness_factor is not zero.
@@ -246,12 +233,9 @@ class Elasticity:
         launch(_add_scaled, self.node_count, [w, s, self.data.positions, scratch])
         product = self._product
         matrix.mirror_and_multiply(scratch, product)
-        launch(
-            _add_scaled_difference,
-            self.node_count,
-            [factor / stiffness_factor, product, -factor * mass_factor / stiffness_factor, mass,
-             scratch, out],
-        )
+        scale = factor / stiffness_factor
+        launch(_add_scaled, self.node_count, [out, scale, product, out])
+        mass.add(scratch, out, -mass_factor * scale)
         if self.corotated or s != 0.0:
             launch(
                 _rest_forces,

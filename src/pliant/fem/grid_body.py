@@ -7,7 +7,12 @@ from scipy.spatial import KDTree
 
 from pliant.core.errors import BadInput
 from pliant.fem.body import Body
-from pliant.fem.cells import GRID, grid_geometry_rows, grid_node_volumes
+from pliant.fem.cells import (
+    GRID,
+    grid_geometry_rows,
+    grid_node_volumes,
+    grid_pair_integrals,
+)
 from pliant.fem.cutcells import cut_cells
 from pliant.fem.embedding import Embedding, Surface
 from pliant.fem.ghost import GHOST_PENALTY, GhostPenalty, ghost_weights
@@ -54,7 +59,7 @@ def GridBody(
     cells, lattice, cell_lattice = whole.cells, whole.lattice, whole.cell_lattice
     dim = phi.ndim
     is_full = moments.reshape(len(cells), -1)[:, 0] > 1.0 - 1e-12
-    geometry_row, table, node_volumes = _geometry(moments, is_full, h)
+    geometry_row, table, node_volumes, pairs = _geometry(moments, is_full, h)
 
     weight = np.zeros((len(lattice), 3))
     if ghost_penalty > 0.0:
@@ -90,6 +95,7 @@ def GridBody(
         shape=shape,
         requested_size=spacing,
         subdivisions=subdivisions,
+        pair_table=pairs,
     )
 
 
@@ -235,13 +241,14 @@ def _any_corner(inside: np.ndarray) -> np.ndarray:
 
 
 def _geometry(moments: np.ndarray, is_full: np.ndarray, h: float):
-    """Row index of each cell, the table and node volumes: full cells share the first row."""
+    """Rows of the cells, table, node volumes, pair integrals: full cells share the first row."""
     full = np.flatnonzero(is_full)
     partial = np.flatnonzero(~is_full)
     row = np.zeros(len(moments), np.int32)
     distinct = moments[np.concatenate([full[:1], partial])]
     row[partial] = np.arange(len(partial)) + (1 if len(full) else 0)
-    return row, grid_geometry_rows(distinct, h), grid_node_volumes(distinct, h)[row]
+    volumes, pairs = grid_node_volumes(distinct, h)[row], grid_pair_integrals(distinct, h)
+    return row, grid_geometry_rows(distinct, h), volumes, pairs
 
 
 def _pattern_and_ghost(cells, lattice, index_of, weight) -> tuple[Pattern, GhostPenalty | None]:

@@ -26,6 +26,7 @@ from pliant.fem.ghost_operator import GhostOperator
 from pliant.fem.law_kernels import CLAMPED, law_kernels
 from pliant.fem.laws.dilatation import MeanEnergy, mean_energy
 from pliant.fem.laws.law import Law
+from pliant.fem.mass import MassMatrix, MassRows
 from pliant.fem.quadrature_points import (
     QuadratureData,
     gather_forces,
@@ -45,7 +46,7 @@ def _assemble_cells(
     slot: wp.array2d(dtype=wp.uint8),
     row_start: wp.array(dtype=wp.int32),
     diagonal: wp.array(dtype=wp.int32),
-    mass: wp.array(dtype=wp.float64),
+    mass: MassRows,
     mass_factor: wp.float64,
     blocks: wp.array2d(dtype=wp.mat33d),
     values: wp.array(dtype=wp.mat33d),
@@ -53,8 +54,11 @@ def _assemble_cells(
     """values := mass_factor M + the cells' blocks."""
     i = first + wp.tid()
     start = row_start[i]
+    unit = wp.identity(n=3, dtype=wp.float64)
     for j in range(start, row_start[i + 1]):
         values[j] = wp.mat33d()
+        if mass.beside.shape[0] > 0:
+            values[j] = (mass_factor * wp.float64(mass.beside[j])) * unit
     for e in range(d.incident_start[i], d.incident_start[i + 1]):
         c = d.incident[e] / d.k
         a = d.incident[e] - c * d.k
@@ -64,8 +68,7 @@ def _assemble_cells(
                 values[j] = values[j] + blocks[c, lower_block(a, b)]
             else:
                 values[j] = values[j] + wp.transpose(blocks[c, lower_block(b, a)])
-    unit = wp.identity(n=3, dtype=wp.float64)
-    values[diagonal[i]] = values[diagonal[i]] + (mass_factor * mass[i]) * unit
+    values[diagonal[i]] = values[diagonal[i]] + (mass_factor * mass.own[i]) * unit
 
 
 class Hyperelasticity:
@@ -158,7 +161,7 @@ class Hyperelasticity:
             self.ghost.add_force(w, out, factor=factor)
 
     def assemble(
-        self, matrix, mass: wp.array, u: wp.array, *, mass_factor: float, stiffness_factor: float,
+        self, matrix, mass: MassMatrix, u: wp.array, *, mass_factor: float, stiffness_factor: float,
         viscous_factor: float = 0.0, viscous_at: wp.array | None = None, project: bool = True,
     ) -> None:
         """matrix := mass_factor M + stiffness_factor K(u) + viscous_factor D(viscous_at).
@@ -181,7 +184,7 @@ class Hyperelasticity:
         launch(
             _assemble_cells, self.node_count,
             [
-                self.data, self._slot, matrix.row_start, matrix.diagonal, mass, mass_factor,
+                self.data, self._slot, matrix.row_start, matrix.diagonal, mass.rows, mass_factor,
                 self._blocks, matrix.values,
             ],
             grain=HEAVY,

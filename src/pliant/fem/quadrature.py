@@ -26,7 +26,7 @@ class FacetPoints:
     shape: np.ndarray
     gradient: np.ndarray
 
-    def __getitem__(self, chosen: np.ndarray) -> "FacetPoints":
+    def __getitem__(self, chosen: np.ndarray | slice) -> "FacetPoints":
         return FacetPoints(
             self.cell[chosen], self.position[chosen], self.weight[chosen], self.normal[chosen],
             self.shape[chosen], self.gradient[chosen],

@@ -251,7 +251,7 @@ class ComplexMotion:
         stiff = mix(weighted(2), four)
         found = (mix(scheme.next_u, four), mix(scheme.next_v, four))
         inertia = mix(weighted(0), four)
-        g = self.mass[:, None] * inertia
+        g = self.mass[:, None] * inertia + self._beside(inertia)
         if s.ghost_inertia is not None:
             scale = GHOST_INERTIA * s.scene.body.spacing**2 * self.mass.sum() / s.scene.body.volume
             g += forces.ghost(inertia, np.full(len(g), scale))
@@ -279,6 +279,14 @@ class ComplexMotion:
         g -= f_new * s.boundary.load_forces(t + scheme.dt) + f_old * s.boundary.load_forces(t)
         g -= scheme.force_total * self.mass[:, None] * n.gravity
         return g * s.boundary.free
+
+    def _beside(self, z: np.ndarray) -> Any:
+        """What M z has beyond the lumped masses."""
+        mass = self.system.mass
+        if mass.is_lumped:
+            return 0.0
+        real = mass.to_scipy() @ z - mass.lumped[:, None] * z
+        return real * (self.mass.sum() / mass.lumped.sum())
 
     def advance(self, before: State, after: State, solve) -> None:
         """The state after the step that the system took from `before` to `after`."""

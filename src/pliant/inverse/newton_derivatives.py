@@ -192,7 +192,7 @@ class LawStepDerivatives(StepDerivatives):
             m_total = self._mix(q.mass, state4)
             host = d.mass[:, None] * (total * g - m_total.numpy())
             host = host + total * s.mass_host[:, None] * d.gravity
-            ghost = s.ghost_inertia_per_mass(m_total)
+            ghost = s.inertia_per_mass(m_total)
             if ghost is not None:
                 host -= d.mass.sum() * ghost
             self._add_host(b, host)
@@ -303,7 +303,7 @@ class LawStepDerivatives(StepDerivatives):
         m_total = np.asarray(sum(c * f for c, f in zip(q.mass, host4, strict=True)))
         g = vector3("gravity", s.scene.gravity)
         dual.mass += np.sum(y_host * (total * g - m_total), axis=1)
-        ghost = s.ghost_inertia_per_mass(to_device(m_total, wp.vec3d))
+        ghost = s.inertia_per_mass(to_device(m_total, wp.vec3d))
         if ghost is not None:
             dual.mass -= np.sum(y_host * ghost)
         dual.gravity += total * (s.mass_host @ y_host)

@@ -136,19 +136,6 @@ def _combine_three(
 
 
 @wp.kernel
-def _scale_rows(
-    first: wp.int32,
-    weight: wp.array(dtype=wp.float64),
-    factor: wp.float64,
-    x: wp.array(dtype=wp.vec3d),
-    out: wp.array(dtype=wp.vec3d),
-):
-    """out += factor * weight * x."""
-    i = first + wp.tid()
-    out[i] = out[i] + (factor * weight[i]) * x[i]
-
-
-@wp.kernel
 def _hold(
     first: wp.int32,
     free: wp.array(dtype=wp.vec3d),
@@ -250,11 +237,6 @@ def combine_three(weights: Sequence[Sequence[float]], arrays: Sequence[wp.array]
     flat = [float(weight) for row in weights for weight in row]
     launch(_combine_three, out[0].shape[0], [ThreeByFour(*flat), *arrays, *out])
     return out
-
-
-def add_scaled_rows(out: wp.array, weight: wp.array, factor: float, x: wp.array) -> None:
-    """out += factor * weight * x, weight a number per node (the lumped mass)."""
-    launch(_scale_rows, out.shape[0], [weight, factor, x, out])
 
 
 def dot(x: wp.array, y: wp.array, free: wp.array | None = None) -> float:

@@ -8,6 +8,10 @@ LIMIT = 400 * 1024**2
 """Bytes of displacements kept; beyond it every second frame goes."""
 
 
+ENERGIES = ("kinetic", "elastic", "gravity", "contact", "dissipated")
+"""What the page plots of the account of energies."""
+
+
 @dataclass
 class Frame:
     """One frame: u (nodes, dim) float32 [m], time [s], and numbers about the step by name."""

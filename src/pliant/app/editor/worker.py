@@ -4,7 +4,6 @@ Orders are (name, value) pairs: scene, play, pause, step, reset, speed, pull, re
 Answers: ("ready", counts), ("frame", Frame), ("failed", sentence), ("state", "running" | "paused").
 """
 
-import math
 import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -13,22 +12,20 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pliant.app.editor.history import Frame
+from pliant.app.editor.history import ENERGIES, Frame
 from pliant.app.editor.pull import Grip, PulledLawSystem, grip, pulled_system
 from pliant.app.scene_files import build_scene
 from pliant.core.errors import PliantError
 from pliant.core.launch import set_threads, thread_count, to_device
-from pliant.dynamics.scene import Scene, vector3
-from pliant.dynamics.scene_stress import SceneStress
+from pliant.dynamics.energies import EnergyBook
+from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES
+from pliant.dynamics.stable_step import require_stable
 from pliant.dynamics.system import State
 from pliant.fem.body import Body
 
 RUNAWAY = 100.0
 """Body sizes a point may travel before a run counts as diverged."""
-
-ENERGY_SECONDS = 0.1
-"""Between measurements of the energies, which take a twentieth of a step and only make a plot."""
 
 ONE_THREAD = 8000
 """Cells below which one thread steps as fast as two, and leaves the other core to the page."""
@@ -46,7 +43,6 @@ class _Worker:
     def __init__(self, connection: Connection, *, choose_threads: bool = False):
         self.connection = connection
         self._all_threads = thread_count() if choose_threads else 0
-        self._measured = -math.inf
         self.scene: Scene | None = None
         self.description: dict[str, Any] = {}
         self.playing = False
@@ -84,6 +80,7 @@ class _Worker:
         elif name == "pause":
             self._pause()
         elif name == "step":
+            require_stable(self.system)
             self._advance()
         elif name == "reset":
             self._reset()
@@ -121,7 +118,6 @@ class _Worker:
                 set_threads(1 if len(scene.body.cells) < ONE_THREAD else self._all_threads)
             self.system = pulled_system(scene)
             self.held = None
-        self.stress = SceneStress(scene)
         self.scene, self.description = scene, description
         self.mass = float(self.system.mass_host.sum())
         size = scene.body.nodes.max(axis=0) - scene.body.nodes.min(axis=0)
@@ -134,10 +130,12 @@ class _Worker:
         elif not kept:
             self._reset(say=False)
         self._start_clock()
+        self._open_book()
         counts = {"cells": len(scene.body.cells), "nodes": len(scene.body.nodes)}
         self.connection.send(("ready", counts))
 
     def _start(self) -> None:
+        require_stable(self.system)
         self.playing = True
         self._start_clock()
         self.connection.send(("state", "running"))
@@ -154,10 +152,16 @@ class _Worker:
         self.started = time.perf_counter()
         self.started_at = self.state.t
 
+    def _open_book(self) -> None:
+        """Begin a new account of energies at the present state."""
+        self.book = EnergyBook(self.system)
+        self.book.open(self.state)
+
     def _reset(self, *, say: bool = True) -> None:
         self.step = 0
         self.state = self.system.initial_state()
         self._start_clock()
+        self._open_book()
         if say:
             self.connection.send(("restarted", None))
 
@@ -181,36 +185,28 @@ class _Worker:
         after, record = self.system.step(self.state)
         if isinstance(self.system, PulledLawSystem):
             self.system.newton_records.clear()  # a live run has no end, and nobody reads them
-        u, v = after.u.numpy(), after.v.numpy()
+        u = after.u.numpy()
         if not (np.isfinite(u).all() and np.abs(u).max() < RUNAWAY * self.size):
             self._fail(
                 f"The run diverged at t = {after.t:.3g} s: use a smaller time step, another "
                 "integrator or smaller loads."
             )
             return
+        self.book.add(self.state, after)
+        complaint = self.book.complaint(after.t)
+        if complaint is not None:
+            self._fail(complaint)
+            return
         self.state = after
         self.step += 1
         numbers = {f"{p}_ms": 1e3 * record.timings[p] for p in PHASES if p in record.timings}
         numbers["iterations"] = float(record.solution.iterations)
         numbers["parts"] = float(record.parts)
-        now = time.monotonic()
-        if now - self._measured > ENERGY_SECONDS or not self.playing:
-            self._measured = now
-            numbers |= self._energies(u, v)
+        now = self.book.now
+        numbers |= {name: float(getattr(now, name)) for name in ENERGIES}
         numbers["step_ms"] = 1e3 * (time.perf_counter() - began)
         frame = Frame(self.step, after.t, u[:, : scene.dim].astype(np.float32), numbers)
         self.connection.send(("frame", frame))
-
-    def _energies(self, u: np.ndarray, v: np.ndarray) -> dict[str, float]:
-        assert self.scene is not None
-        m = self.system.mass_host
-        stress = self.stress.at(u)
-        g = vector3("gravity", self.scene.gravity)
-        return {
-            "kinetic": float(0.5 * m @ (v * v).sum(axis=1)),
-            "elastic": float(stress.energy_density @ self.scene.body.cell_volumes),
-            "weight": float(-(m @ (u @ g))),
-        }
 
     def _fail(self, sentence: str) -> None:
         self.playing = False

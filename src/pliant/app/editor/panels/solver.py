@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pliant.app.editor.context import Context
-from pliant.app.editor.history import Frame
+from pliant.app.editor.history import ENERGIES, Frame
 from pliant.dynamics.integrators import INTEGRATORS
 from pliant.dynamics.scene import MODELS
 
@@ -65,9 +65,9 @@ class SolverPanel:
             title="tip displacement [m]", **options,
         )  # fmt: skip
         self.energy_plot = gui.add_uplot(
-            (axis, 0 * axis, 0 * axis, 0 * axis),
+            (axis, *(0 * axis for _ in ENERGIES)),
             (up.Series(label="t [s]"), line("kinetic", "#c4552d"), line("elastic", "#2d9c6e"),
-             line("of weight", "#888888")),
+             line("gravity", "#888888"), line("contact", "#2d6ec4"), line("dissipated", "#8c5fc4")),
             title="energy [J]", **options,
         )  # fmt: skip
         self.time_plot = gui.add_uplot(
@@ -125,13 +125,13 @@ class SolverPanel:
         every = max(1, len(t) // PLOTTED)
         self.tip_plot.data = (t[::every], tip[::every])
         found = {}
-        for name in ("kinetic", "elastic", "weight", "assembly_ms", "solve_ms", "step_ms"):
+        for name in (*ENERGIES, "assembly_ms", "solve_ms", "step_ms"):
             times, values = history.series(name)
             if len(times) < 2:
                 return
             found[name] = (times[::every], values[::every])
         x = found["kinetic"][0]
-        self.energy_plot.data = (x, *(found[n][1] for n in ("kinetic", "elastic", "weight")))
+        self.energy_plot.data = (x, *(found[n][1] for n in ENERGIES))
         x = found["step_ms"][0]
         self.time_plot.data = (x, *(found[n][1] for n in ("assembly_ms", "solve_ms", "step_ms")))
 
