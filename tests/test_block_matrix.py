@@ -7,6 +7,7 @@ import warp as wp
 from pliant.core.launch import to_device, zeros
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.grid_body import GridBody
+from pliant.fem.mass import MassMatrix
 from pliant.geometry.primitives import torus
 from pliant.linalg.blocks import BlockMatrix, dot
 
@@ -28,7 +29,9 @@ def elasticity():
 
 @pytest.fixture
 def mass():
-    return to_device(np.bincount(BODY.cells.ravel(), BODY.node_volumes.ravel()), wp.float64)
+    made = MassMatrix(BODY)
+    made.set_density(np.ones(len(BODY.cells)))
+    return made
 
 
 def vector(seed):

@@ -7,6 +7,7 @@ import warp as wp
 from pliant.core.launch import to_device, zeros
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.grid_body import GridBody
+from pliant.fem.mass import MassMatrix
 from pliant.geometry.primitives import torus
 from pliant.linalg.blocks import BlockMatrix
 from pliant.linalg.recent import DEPTH, RecentErrors
@@ -19,7 +20,8 @@ def matrix():
     free[body.nodes[:, 1] > 0.9] = 0.0
     elasticity = Elasticity(body)
     elasticity.set_material(*(np.full(len(body.cells), s) for s in (1000.0, 800.0)))
-    mass = to_device(np.full(len(body.nodes), 1e-3), wp.float64)
+    mass = MassMatrix(body)
+    mass.set_density(np.ones(len(body.cells)))
     A = BlockMatrix(body.pattern, free)
     elasticity.assemble(A, mass, mass_factor=1e4, stiffness_factor=1.0)
     return A

@@ -32,7 +32,7 @@ def _start_row(A: BlockRows, i: int, factor: wp.float64, mass: MassRows):
     shift = A.diagonal[i] - middle
     for j in range(middle, _row_start(A, i) + A.row_start[i + 1] - A.row_start[i]):
         if mass.beside.shape[0] > 0:
-            A.values[j] = (factor * wp.float64(mass.beside[shift + j])) * unit
+            A.values[j] = (factor * mass.scale * wp.float64(mass.beside[shift + j])) * unit
         else:
             A.values[j] = wp.mat33d()
     A.values[middle] = (factor * mass.own[i]) * unit

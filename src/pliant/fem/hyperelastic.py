@@ -58,7 +58,7 @@ def _assemble_cells(
     for j in range(start, row_start[i + 1]):
         values[j] = wp.mat33d()
         if mass.beside.shape[0] > 0:
-            values[j] = (mass_factor * wp.float64(mass.beside[j])) * unit
+            values[j] = (mass_factor * mass.scale * wp.float64(mass.beside[j])) * unit
     for e in range(d.incident_start[i], d.incident_start[i + 1]):
         c = d.incident[e] / d.k
         a = d.incident[e] - c * d.k

@@ -34,19 +34,20 @@ GRAIN = 500
 
 @wp.struct
 class MassRows:
-    """lumped: (nodes,) row sums; own: (nodes,) the diagonal.
+    """own: (nodes,) the diagonal; scale * beside: (blocks of the pattern,) the rest of M.
 
-    beside: (blocks of the pattern,) the rest, zero on the diagonal; empty if M is lumped. Single
-    precision will do: what rounding takes from them is on the diagonal, so no row sum changes.
+    beside is zero on the diagonal, and empty if M is lumped. Single precision will do: what is
+    rounded off is on the diagonal, so no row sum changes; and with one of the densities as scale M
+    is a smooth function of it.
     """
 
-    lumped: wp.array(dtype=wp.float64)
     own: wp.array(dtype=wp.float64)
     beside: wp.array(dtype=wp.float32)
+    scale: wp.float64
 
 
 @wp.kernel
-def _fill_entries(
+def _fill_beside(
     first: wp.int32,
     k: wp.int32,
     incident_start: wp.array(dtype=wp.int32),
@@ -56,27 +57,27 @@ def _fill_entries(
     place: wp.array(dtype=wp.int32),
     row: wp.array(dtype=wp.int32),
     table: wp.array2d(dtype=wp.float64),
-    density: wp.array(dtype=wp.float64),
-    share_of: wp.float64,
-    mass: MassRows,
+    weight: wp.array(dtype=wp.float64),
+    beside: wp.array(dtype=wp.float32),
+    sums: wp.array(dtype=wp.float64),
 ):
-    """beside and own of M."""
+    """beside, for cells of these densities, and its row sums."""
     i = first + wp.tid()
     start = row_start[i]
     for j in range(start, row_start[i + 1]):
-        mass.beside[j] = wp.float32(0.0)
+        beside[j] = wp.float32(0.0)
     for e in range(incident_start[i], incident_start[i + 1]):
         c = incident[e] / k
         a = incident[e] - c * k
         for b in range(k):
             if b != a:
                 j = start + int(slot[c, a * k + b])
-                m = share_of * density[c] * table[row[c], place[a * k + b]]
-                mass.beside[j] = mass.beside[j] + wp.float32(m)
+                m = weight[c] * table[row[c], place[a * k + b]]
+                beside[j] = beside[j] + wp.float32(m)
     total = wp.float64(0.0)
     for j in range(start, row_start[i + 1]):
-        total += wp.float64(mass.beside[j])
-    mass.own[i] = mass.lumped[i] - total
+        total += wp.float64(beside[j])
+    sums[i] = total
 
 
 @wp.kernel
@@ -94,7 +95,7 @@ def _add_product(
     total = mass.own[i] * z[i]
     if mass.beside.shape[0] > 0:
         for j in range(row_start[i], row_start[i + 1]):
-            total += wp.float64(mass.beside[j]) * z[columns[j]]
+            total += (mass.scale * wp.float64(mass.beside[j])) * z[columns[j]]
     out[i] = out[i] + factor * total
 
 
@@ -106,30 +107,39 @@ class MassMatrix:
         self._row_start = share(body.pattern.row_start, wp.int32)
         self._columns = share(body.pattern.columns, wp.int32)
         rows: Any = MassRows()
-        rows.lumped, rows.own = (zeros(len(body.nodes), wp.float64) for _ in range(2))
+        rows.own = zeros(len(body.nodes), wp.float64)
         blocks = 0 if body.pair_table is None else len(body.pattern.columns)
         rows.beside = zeros(blocks, wp.float32)
         self.rows = rows
         self.lumped = np.zeros(len(body.nodes))
+        self._sums = zeros(len(body.nodes), wp.float64)
+        self._filled: np.ndarray | None = None
 
     def set_density(self, density: np.ndarray) -> None:
         """density: (cells,) [kg/m^3]."""
         body = self._body
         weights = (density[:, None] * body.node_volumes).reshape(-1)
         self.lumped = np.bincount(body.cells.reshape(-1), weights, len(body.nodes))
-        self.rows.lumped.assign(self.lumped)
-        self.rows.own.assign(self.lumped)
-        if body.pair_table is None:
+        if not self.is_lumped:
+            self.rows.scale = float(density[0])
+            self._fill(CONSISTENT * (density / density[0]))
+        self.rows.own.assign(self.lumped - float(self.rows.scale) * self._sums.numpy())
+
+    def _fill(self, weight: np.ndarray) -> None:
+        """`beside` and its sums; a change of the density alone leaves them as they are."""
+        if self._filled is not None and np.array_equal(self._filled, weight):
             return
+        self._filled = weight
+        body = self._body
         k, pattern = body.cells.shape[1], body.pattern
         launch(
-            _fill_entries, len(body.nodes),
+            _fill_beside, len(body.nodes),
             [
                 k, share(pattern.incident_start, wp.int32), share(pattern.incident, wp.int32),
                 self._row_start, share(pattern.slot, wp.uint8),
                 to_device(pair_places(k).reshape(-1), wp.int32),
                 share(body.geometry_row, wp.int32), share(body.pair_table, wp.float64),
-                to_device(density, wp.float64), CONSISTENT, self.rows,
+                to_device(weight, wp.float64), self.rows.beside, self._sums,
             ],
             grain=GRAIN,
         )  # fmt: skip
@@ -153,5 +163,5 @@ class MassMatrix:
         if self.is_lumped:
             return own
         p = self._body.pattern
-        values = self.rows.beside.numpy().astype(float)
+        values = float(self.rows.scale) * self.rows.beside.numpy().astype(float)
         return own + sparse.csr_matrix((values, p.columns, p.row_start), shape=(n, n))
