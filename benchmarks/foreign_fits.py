@@ -25,8 +25,9 @@ from pliant.observe.files import load_observations
 
 UNKNOWNS = ("youngs_modulus", "poisson_ratio")
 
-STEPS_A_FRAME = 2
-"""Of the fit: 4 ms, with frames every 8 ms."""
+STEPS_A_FRAME = 4
+"""Of the fit: 2 ms, with frames every 8 ms. With 4 ms the step alone shifts the beam's Poisson's
+ratio by 0.03, seven hundred times what the grid does."""
 
 REQUIRED = {"youngs_modulus": 0.02, "poisson_ratio": 0.02}
 """Largest error: of the truth for the modulus, absolute for the ratio."""

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_a_budget_of_given_numbers():
     assert b.causes["grid"] == pytest.approx([4.0])
     assert b.causes["time step"] == pytest.approx([3.0])
     assert b.total == pytest.approx([np.sqrt(0.25 + 16.0 + 9.0)])
-    assert b.extrapolated == pytest.approx([100.0 + 4.0 - 3.0])
+    assert b.extrapolated == pytest.approx([100.0 * (100.0 / 88.0) ** (1.0 / 3.0) / 1.03])
 
 
 def test_a_pattern_is_the_models_unless_repeats_explain_it():
@@ -185,3 +186,21 @@ def test_the_command_says_so(tmp_path):
     squares = sum(value**2 for value in row["errors"].values())
     assert row["total_sigma"] == pytest.approx(np.sqrt(squares))
     assert row["total_sigma"] >= row["sigma"] > 0.0
+
+
+def test_a_ratio_that_the_data_do_not_tell_is_no_success():
+    """Noise of half a cell on a body that hardly moves: the ratio drifts to its lower end."""
+    unknowns = UnknownSet((make_unknown("poisson_ratio", 0.3, SCENE),))
+    problem = SimpleNamespace(unknowns=unknowns)
+    assert verdict._impossible(problem, unknowns.start()) == []
+    (reason,) = verdict._impossible(problem, np.array([-12.0]))
+    assert "do not tell" in reason
+
+
+def test_extrapolated_values_stay_possible():
+    unknowns = UnknownSet((make_unknown("poisson_ratio", 0.45, SCENE),))
+    q = unknowns.start()
+    coarse = Repeat("grid", 2.0, 1.0, q - 3.0, 0.0)
+    nothing = Evaluation(q, Loss(1.0), {0: FrameMisfit(np.zeros(16), np.ones((16, 1)), np.ones(16) > 0)})
+    budget = error_budget(unknowns, q, nothing, np.ones(1), 1.0, [coarse])
+    assert 0.45 < budget.extrapolated[0] < 0.5

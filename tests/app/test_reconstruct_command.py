@@ -73,17 +73,17 @@ def test_observed_then_reconstructed(scene, tmp_path, run):
 
 
 def test_demo_films_itself_and_prints_the_table(tmp_path, run):
-    stiff = block(material=SOFT | {"youngs_modulus": 2000.0, "density": 10.0})
-    scene = write(tmp_path / "block.toml", stiff)
+    heavy = block(material=SOFT | {"youngs_modulus": 500.0, "density": 10.0})
+    scene = write(tmp_path / "block.toml", heavy)
     out = tmp_path / "demo"
     text, err = run("demo", "--out", out, "--scene", scene, "--pixels", 30)
     assert "the truth here" in err
     head, first, second = text.splitlines()[:3]
     assert head.split()[:5] == ["unknown", "truth", "start", "value", "sigma"]
-    assert first.split()[:3] == ["youngs_modulus", "2000", "2200"]
+    assert first.split()[:3] == ["youngs_modulus", "500", "2200"]
     assert second.split()[:3] == ["poisson_ratio", "0.3", "0.32"]
     value, sigma = map(float, first.split()[3:5])
-    assert abs(value - 2000.0) < 4.0 * sigma
+    assert abs(value - 500.0) < 3.0 * sigma
     assert (out / "demo.png").stat().st_size > 50_000
     assert (out / "report.html").is_file()
 

@@ -29,6 +29,9 @@ STUCK_LENGTH, STUCK_STEP = 3.0, 1e-3
 """Undamped step, in standard deviations or in free coordinates, up to which a fit that finds no way
 down counts as ended: pixels that come and go make the cost that rough."""
 
+SHRINKING = 0.7
+"""Share of its forerunner that a second step uphill may have: Newton's steps shrink faster."""
+
 
 class LevenbergMarquardt:
     """See the module; `damping` carries over from one horizon to the next."""
@@ -48,6 +51,7 @@ class LevenbergMarquardt:
             loss = robust_loss(self.loss_kind, None, p.noise, spacing)
             current = p.evaluate(q, loss, horizon=horizon)
         enough = STEP_TOLERANCE if final else ROUGH_TOLERANCE
+        self._uphill = np.inf  # length of the last step taken although the cost rose
         while True:
             loss = robust_loss(self.loss_kind, current, p.noise, spacing)
             current = rescaled(p, current, loss, horizon)
@@ -99,8 +103,11 @@ class LevenbergMarquardt:
                 self.damping = max(self.damping, 1e-2) * 10.0
                 continue
             self.log.iterations += 1
-            # within a standard deviation the model beats a cost with pixels coming and going
-            if length < 1.0 or trial.rise_from(e) <= 1e-12 * e.cost:
+            down = trial.rise_from(e) <= 1e-12 * e.cost
+            # within a standard deviation the model beats a cost with pixels coming and going, but
+            # steps that do not become shorter lead away
+            if down or length < min(1.0, SHRINKING * self._uphill):
+                self._uphill = np.inf if down else length
                 self.damping = max(self.damping / 10.0, 1e-9)
                 return trial
             self.damping = max(self.damping, 1e-4) * 10.0

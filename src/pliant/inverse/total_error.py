@@ -92,18 +92,19 @@ def error_budget(
     values = unknowns.values(q)
     causes = {"noise": sigma}
     pattern = shared_square(e, noise)
-    left, lasting, extrapolated = pattern, pattern, values.copy()
+    left, lasting, limit = pattern, pattern, q.copy()
     for r in repeats:
-        off = (values - unknowns.values(r.q)) / (r.ratio**r.order - 1.0)
-        causes[r.kind] = np.abs(off)
-        extrapolated += off
+        finer = r.ratio**r.order - 1.0
+        causes[r.kind] = np.abs(values - unknowns.values(r.q)) / finer
+        limit += (q - r.q) / finer  # in free coordinates: no bound is left behind
         growth = max(r.pattern - pattern, 0.0)
         left -= growth / (r.ratio ** (2.0 * r.order) - 1.0)
         lasting -= growth / (r.ratio**r.order - 1.0)
     left, lasting = max(left, 0.0), max(lasting, 0.0)
     log.info("shared squares [m^2]: %s, of repeats %s", pattern, [r.pattern for r in repeats])
+    extrapolated = unknowns.values(limit) if repeats else None
     causes["model"] = sigma * np.sqrt(len(e.usable) * left) / max(noise, 1e-300)
-    return ErrorBudget(causes, pattern, left, lasting, extrapolated if repeats else None)
+    return ErrorBudget(causes, pattern, left, lasting, extrapolated)
 
 
 def scheme_order(scheme: Integrator) -> float:

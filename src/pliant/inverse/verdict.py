@@ -7,6 +7,7 @@ import numpy as np
 from pliant.core.errors import SolverFailure
 from pliant.inverse.evaluation import Evaluation
 from pliant.inverse.identifiability import FEW_WILD, WILD
+from pliant.inverse.material_unknowns import POISSON_RANGE
 from pliant.inverse.problem import INVISIBLE, Problem
 from pliant.inverse.total_error import ErrorBudget
 
@@ -30,6 +31,9 @@ ASTRAY = 0.5
 
 SLIPPED = 0.05
 """Share of residuals left out there: rays that slip off a silhouette."""
+
+AT_END = 0.01
+"""Distance of a Poisson's ratio from its lower end at which it counts as being there."""
 
 UNFINISHED = "The optimiser ended before a minimum: allow more iterations, or start nearer."
 
@@ -107,7 +111,18 @@ def reasons_against(
             f"A step from beside the end point does not lead back to it ({100 * back.left:.0f} % "
             f"of the way is left): {why}. Use a smaller time step or a shorter film."
         )
-    return out + _misfit(problem, e, noise, budget)
+    return out + _impossible(problem, e.q) + _misfit(problem, e, noise, budget)
+
+
+def _impossible(problem: Problem, q: np.ndarray) -> list[str]:
+    """Ends that no material has."""
+    found = dict(zip(problem.unknowns.labels, problem.unknowns.values(q), strict=True))
+    if found.get("poisson_ratio", 0.0) > POISSON_RANGE[0] + AT_END:
+        return []
+    return [
+        f"poisson_ratio ended at {found['poisson_ratio']:.3f}, the least that is possible: the data "
+        "do not tell it. Give it a prior, or let the body move more."
+    ]
 
 
 def _misfit(problem: Problem, e: Evaluation, noise: float, budget: ErrorBudget) -> list[str]:
