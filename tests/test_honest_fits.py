@@ -201,6 +201,7 @@ def test_extrapolated_values_stay_possible():
     unknowns = UnknownSet((make_unknown("poisson_ratio", 0.45, SCENE),))
     q = unknowns.start()
     coarse = Repeat("grid", 2.0, 1.0, q - 3.0, 0.0)
-    nothing = Evaluation(q, Loss(1.0), {0: FrameMisfit(np.zeros(16), np.ones((16, 1)), np.ones(16) > 0)})
+    seen = FrameMisfit(np.zeros(16), np.ones((16, 1)), np.ones(16) > 0)
+    nothing = Evaluation(q, Loss(1.0), {0: seen})
     budget = error_budget(unknowns, q, nothing, np.ones(1), 1.0, [coarse])
     assert 0.45 < budget.extrapolated[0] < 0.5

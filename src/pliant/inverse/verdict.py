@@ -120,8 +120,8 @@ def _impossible(problem: Problem, q: np.ndarray) -> list[str]:
     if found.get("poisson_ratio", 0.0) > POISSON_RANGE[0] + AT_END:
         return []
     return [
-        f"poisson_ratio ended at {found['poisson_ratio']:.3f}, the least that is possible: the data "
-        "do not tell it. Give it a prior, or let the body move more."
+        f"poisson_ratio ended at {found['poisson_ratio']:.3f}, the least that is possible: the "
+        "data do not tell it. Give it a prior, or let the body move more."
     ]
 
 
