@@ -40,8 +40,12 @@ COROTATED = "corotated"
 
 MOST_HALVINGS = 5
 """A step that Newton cannot take, that turns cells inside out, or in which an impact gives energy,
-is cut in two, at most this often (1/32 of the time step). If an impact gives energy even then, that
-part is taken by implicit Euler, which only ever takes some."""
+is cut in two, at most this often (1/32 of the time step)."""
+
+IMPACT_HALVINGS = 3
+"""An impact that gives energy even in parts this short (1/8) is too quick for any of them: such a
+part is taken by implicit Euler, which only ever takes energy. How high a body bounces that the step
+cannot follow is not known anyway, and shorter parts cost as many times more."""
 
 
 LARGEST_STEP_GAIN = 0.01
@@ -238,7 +242,7 @@ class LawSystem(System):
                 self._require_upright(state, after)
             if not self._gives_energy(state, after, scheme):
                 return [(state, after, scheme)], record
-            if last:  # an impact too quick for any step: let it take energy, not give it
+            if depth >= IMPACT_HALVINGS:
                 scheme = ImplicitEuler(scheme.dt)
                 after, record = StepProblem(self, state, scheme).solve()
                 return [(state, after, scheme)], record
