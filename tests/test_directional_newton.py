@@ -7,7 +7,8 @@ import warp as wp
 import pliant as pl
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.law_statics import StaticProblem, solve_law_static
-from pliant.dynamics.law_system import LawSystem, StepProblem
+from pliant.dynamics.law_system import LawSystem
+from pliant.dynamics.step_problem import StepProblem
 from pliant.fem.laws import LAWS
 
 

@@ -9,7 +9,8 @@ import pliant as pl
 from pliant.app.benchmarks import bench_scene
 from pliant.core.launch import set_threads, thread_count, to_device, zeros
 from pliant.core.solution import Outcome
-from pliant.dynamics.law_system import LawSystem, StepProblem, make_system
+from pliant.dynamics.law_system import LawSystem, make_system
+from pliant.dynamics.step_problem import StepProblem
 from pliant.dynamics.system import System as FullSystem
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.grid_body import GridBody

@@ -91,10 +91,6 @@ def test_four_cells_across(ratio, place):
     check(ratio, 4, place)
 
 
-def test_tetrahedra():
-    check(0.499, 4, Place(), tets=True)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("ratio", RATIOS)
 @pytest.mark.parametrize("across", [4, 8])

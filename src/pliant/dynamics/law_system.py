@@ -1,30 +1,23 @@
 """A scene whose body has an energy, corotated or a material law: steps of Newton's method.
 
-A step solves
-
-    g = M (m . (x, u, v, a)) + f_new f_int(u') + f_old f_int(u) + beta D(u~) (f_new v' + f_old v)
-        + walls(k . (x, u, v, a)) - contact - f_new f' - f_old f = 0,
-
-u' and v' linear in x by the integrator's table: for every scheme the weights of K in the linear
-residual are those of f_new u' + f_old u, so the same table serves.
+What a step solves is in dynamics.step_problem; here are the operators, and what is done where the
+whole step fails.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from time import perf_counter
 
 import numpy as np
 import warp as wp
 
 from pliant.core.errors import BadInput, SolverFailure
-from pliant.core.launch import to_device, zeros
-from pliant.core.solution import Outcome, Solution
-from pliant.dynamics.directional_newton import add_contact_product
+from pliant.core.launch import zeros
 from pliant.dynamics.energies import Energies, step_work, stored
 from pliant.dynamics.integrators import INTEGRATORS, ImplicitEuler, Integrator
 from pliant.dynamics.newton import TANGENTS, Newton, NewtonFailure, NewtonRecord
 from pliant.dynamics.scene import Scene
+from pliant.dynamics.step_problem import StepProblem
 from pliant.dynamics.system import State, StepRecord, System
 from pliant.fem.corotation import Corotation
 from pliant.fem.elasticity import ghost_energy
@@ -32,7 +25,6 @@ from pliant.fem.hyperelastic import Hyperelasticity
 from pliant.fem.laws import find_law
 from pliant.fem.laws.law import Law
 from pliant.fem.material import Material
-from pliant.linalg.blocks import combine, combine_three, dot, keep_free, set_held
 from pliant.linalg.multigrid import Multigrid
 
 COROTATED = "corotated"
@@ -103,6 +95,7 @@ class LawSystem(System):
         self.tangent = tangent
         self.version = 0  # counts changes of the material, after which an old tangent is of no use
         super().__init__(scene)
+        self.newton = Newton(None, self.node_count, tangent=tangent)
         self.newton_records: list[NewtonRecord] = []
 
     def _operators(self) -> None:
@@ -150,7 +143,7 @@ class LawSystem(System):
     def forget(self) -> None:
         """As every system, and the tangents of earlier steps."""
         super().forget()
-        self.cached(_newton_for).forget()
+        self.newton.forget()
 
     def _add_initial_force(self, state: State, force: wp.array) -> None:
         """force -= f_int(u) + D v."""
@@ -293,220 +286,6 @@ class LawSystem(System):
             yield
         finally:
             self.scene = scene
-
-
-class StepProblem:
-    """One step as a NewtonProblem in x."""
-
-    def __init__(self, system: LawSystem, state: State, scheme: Integrator):
-        self.system, self.state, self.scheme = system, state, scheme
-        self.matrix, self.solver = system.matrix, system.solver
-        self.preconditioner = system.preconditioner
-        self.clamped = system.hyper.clamped_converges
-        material = system.material
-        self.mass = scheme.mass_weights(material.mass_damping)
-        self.stiff = scheme.stiffness_weights(material.stiffness_damping)
-        self.damping = np.array([scheme.system[1], *[-row[1] for row in scheme.history]])
-        self.beta = material.stiffness_damping
-        self.c = scheme.next_u[0]
-        with system.using(scheme):
-            self.predicted = system.predict(state)
-        self.u_next, self.v_next, self.internal, self._w = (
-            zeros(system.node_count, wp.vec3d) for _ in range(4)
-        )
-        self._given: wp.array | None = None
-        if system.boundary.held:
-            self._given = to_device(system.boundary.prescribed(state.t + scheme.dt), wp.vec3d)
-        self.timings = {"assembly": 0.0, "setup": 0.0, "solve": 0.0}
-        self.constant = self._constant()
-
-    def _constant(self) -> wp.array:
-        """What x does not move: loads, inertia of the past, f_old f_int(u)."""
-        s, scheme, state = self.system, self.scheme, self.state
-        f_new, f_old = scheme.force
-        force = f_new * s.external_force(state.t + scheme.dt)
-        if f_old != 0.0:
-            force = force + f_old * s.external_force(state.t)
-        b = to_device(force, wp.vec3d)
-        combine(self._w, *zip(self.mass[1:], state.fields(), strict=True))
-        s.add_inertia(self._w, b, -1.0)
-        if f_old != 0.0:
-            combine(b, (1.0, b), (-f_old, s.internal_force(state.u)))
-        return b
-
-    def place(self, x: wp.array) -> None:
-        """u_next and v_next of x."""
-        scheme, state = self.scheme, self.state
-        combine(self.u_next, (scheme.next_u[0], x),
-                *zip(scheme.next_u[1:], state.fields(), strict=True))
-        if self._given is not None:
-            set_held(self.u_next, self.matrix.free, self._given)
-        combine(self.v_next, (scheme.next_v[0], x),
-                *zip(scheme.next_v[1:], state.fields(), strict=True))
-
-    def residual(self, x: wp.array, out: wp.array) -> None:
-        """out = -g(x)."""
-        s, scheme, state = self.system, self.scheme, self.state
-        t0 = perf_counter()
-        f_new, f_old = scheme.force
-        self.place(x)
-        wp.copy(out, self.constant)
-        s.add_inertia(x, out, -self.mass[0])
-        w, internal = self._w, self.internal
-        internal.zero_()
-        if self.beta > 0.0:
-            combine(w, (self.damping[0], x),
-                    *zip(self.damping[1:], state.fields(), strict=True))
-            s.hyper.add_forces(
-                self.u_next, self.predicted, w, internal, out, viscous_factor=-self.beta
-            )
-        else:
-            s.hyper.add_force(self.u_next, internal)
-        combine(out, (1.0, out), (-f_new, internal))
-        if s.walls is not None:
-            combine(w, (self.stiff[0], x), *zip(self.stiff[1:], state.fields(), strict=True))
-            s.walls.add_force(w, out, factor=-1.0)
-        if s.contact is not None:
-            s.contact.add_forces(
-                state.u, state.v, self.u_next, (self.u_next, self.v_next),
-                f_new=f_new, f_old=f_old, per_x=(self.c, scheme.next_v[0]), out=out,
-            )  # fmt: skip
-        self.timings["assembly"] += perf_counter() - t0
-
-    def assemble(self, x: wp.array, *, project: bool) -> None:
-        """matrix = dg/dx at x."""
-        s, scheme = self.system, self.scheme
-        t0 = perf_counter()
-        self.place(x)
-        s.hyper.assemble(
-            self.matrix, s.mass, self.u_next, mass_factor=self.mass[0],
-            stiffness_factor=scheme.force[0] * self.c,
-            viscous_factor=self.beta * self.damping[0], viscous_at=self.predicted, project=project,
-        )  # fmt: skip
-        if s.walls is not None and self.stiff[0] != 0.0:
-            s.walls.assemble(self.matrix, self.stiff[0])
-        if s.ghost_inertia is not None:
-            s.ghost_inertia.assemble(self.matrix, self.mass[0])
-        if s.contact is not None:
-            self._prepare_contact()
-            s.contact.add_to_matrix(self.matrix)
-        self.timings["assembly"] += perf_counter() - t0
-
-    def linearise(self, x: wp.array) -> None:
-        """Take `multiply` at x."""
-        self.place(x)
-        self._prepare_contact()
-
-    def multiply(self, p: wp.array, out: wp.array) -> None:
-        """out = dg/dx p at the x of `linearise`, without a matrix."""
-        s, scheme = self.system, self.scheme
-        out.zero_()
-        s.add_inertia(p, out, self.mass[0])
-        s.hyper.add_direction(self.u_next, p, out, factor=scheme.force[0] * self.c)
-        if self.beta > 0.0:
-            s.hyper.add_viscous(self.predicted, p, out, factor=self.beta * self.damping[0])
-        if s.walls is not None:
-            s.walls.add_force(p, out, factor=self.stiff[0])
-        if s.contact is not None:
-            add_contact_product(s.contact, p, out)
-
-    def _prepare_contact(self) -> None:
-        """Blocks of the contact at u_next."""
-        s, scheme, scratch = self.system, self.scheme, self._w
-        if s.contact is None:
-            return
-        scratch.zero_()
-        s.contact.add_forces(
-            self.state.u, self.state.v, self.u_next, (self.u_next, self.v_next),
-            f_new=scheme.force[0], f_old=scheme.force[1],
-            per_x=(self.c, scheme.next_v[0]), out=scratch,
-        )  # fmt: skip
-
-    def first_guess(self) -> wp.array:
-        """x of an unchanged acceleration; held components as they must be."""
-        s, scheme, state = self.system, self.scheme, self.state
-        x = s._combined(scheme.first_guess, state)
-        if s.boundary.held:
-            w = scheme.next_u
-            given = s.boundary.prescribed(state.t + scheme.dt)
-            base = s._combined(w[1:], state).numpy()
-            value = x.numpy()
-            held = s.boundary.free == 0.0
-            value[held] = ((given - base) / w[0])[held] if w[0] != 0.0 else 0.0
-            x.assign(value)
-        return x
-
-    def scale(self, x: wp.array) -> float:
-        """Size of the forces in balance: loads, inertia and internal forces, the largest."""
-        s = self.system
-        parts = [wp.clone(self.constant), zeros(s.node_count, wp.vec3d)]
-        s.add_inertia(x, parts[1], self.mass[0])
-        external = self.scheme.force_total * s.external_force(self.state.t)
-        sizes = [float(np.sqrt(np.square(external).sum()))]  # a norm would wake BLAS's threads
-        for f in parts:
-            keep_free(f, s.matrix.free)
-            sizes.append(float(np.sqrt(dot(f, f))))
-        return max(*sizes, 1e-300)
-
-    def solve(self) -> tuple[State, StepRecord]:
-        """The next state; raises NewtonFailure."""
-        s, scheme, state = self.system, self.scheme, self.state
-        t0 = perf_counter()
-        x = self.first_guess()
-        linear = self.c == 0.0
-        newton = s.cached(_newton_for)
-        newton.problem = self  # the buffers serve every step
-        if s._recent is None:  # without a past a resumed run ends with the same bits
-            newton.forget()
-        scale = self.scale(x)
-        options = {
-            "scale": scale, "tolerance": s.scene.tolerance, "linear": linear,
-            "rounding": scheme.force[0] * s.force_rounding(),
-        }  # fmt: skip
-        whole = scheme is s.scene.integrator and not linear
-        recent = s._recent if whole else None
-        if recent is not None:
-            recent.predict(x)
-        try:
-            token = (scheme.name, scheme.dt, s.version)
-            record = newton.solve(x, keep=token, recent=recent, **options)
-        except NewtonFailure:
-            newton.kept = None
-            x = self._calm_guess()
-            record = newton.solve(x, **options)
-        if recent is not None:
-            recent.remember(self.matrix, x, scheme.first_guess, state.fields())
-        weights = (scheme.next_u, scheme.next_v, scheme.next_a)
-        _, v, a = combine_three(weights, (x, *state.fields()))
-        after = State(self.u_next, v, a, state.t + scheme.dt)
-        s._impose(after)
-        s.keep_internal(after.u, self.internal)
-        s.newton_records.append(record)
-        self.timings["solve"] = perf_counter() - t0 - self.timings["assembly"]
-        norm = record.residual * scale
-        solution = Solution(
-            x, Outcome.CONVERGED, record.solver_iterations, norm, s.scene.tolerance * scale,
-            record.history,
-        )  # fmt: skip
-        return after, StepRecord(solution, self.timings)
-
-    def _calm_guess(self) -> wp.array:
-        """x that leaves the free nodes where they are: the law is defined there."""
-        w = self.scheme.next_u
-        if w[0] == 0.0:
-            raise NewtonFailure("the explicit step leaves the law's domain.")
-        base = self.system._combined(w[1:], self.state).numpy()
-        x = self.first_guess()
-        value = x.numpy()
-        free = self.system.boundary.free > 0.0
-        value[free] = ((self.state.u.numpy() - base) / w[0])[free]
-        x.assign(value)
-        return x
-
-
-def _newton_for(system: System) -> Newton:
-    assert isinstance(system, LawSystem)
-    return Newton(None, system.node_count, tangent=system.tangent)
 
 
 def make_system(scene: Scene) -> System:

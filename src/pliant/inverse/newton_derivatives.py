@@ -16,8 +16,9 @@ import warp as wp
 from pliant.core.errors import SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact_tangent
-from pliant.dynamics.law_system import LawSystem, StepProblem, parts_of
+from pliant.dynamics.law_system import LawSystem, parts_of
 from pliant.dynamics.scene import vector3
+from pliant.dynamics.step_problem import StepProblem
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
 from pliant.inverse.law_direction import LawDirection, follow_moduli

@@ -43,7 +43,7 @@ NODE_SWEEPS = ((4.0, 2), (14.0, 3))
 """Sweeps from a ratio lambda / mu on (Poisson's ratio 0.4 and 0.467), while nodes are swept singly:
 at 0.45 two need 8 iterations instead of 15, at 0.49 three still need 16 to 32."""
 
-PATCH_SWEEPS = ((30.0, 1), (250.0, 2), (2500.0, 3))
+PATCH_SWEEPS = ((30.0, 1), (250.0, 2), (2500.0, 4))
 """Sweeps over patches from a ratio lambda / mu on (0.484, 0.498, 0.4998). One costs as much as
 nine over nodes; at 0.499 nodes alone need 130 iterations, at 0.4999 more than 400."""
 
