@@ -255,7 +255,8 @@ class LawSystem(System):
 
     def _require_upright(self, before: State, after: State) -> None:
         """Refuse a step that turns cells inside out: a shorter one may not."""
-        if self.inverted(after.u) > self.inverted(before.u):
+        had = self.inverted(before.u)  # asked first: the step before has left it
+        if self.inverted(after.u) > had:
             raise NewtonFailure("cells turn inside out.")
 
     def _gives_energy(self, before: State, after: State, scheme: Integrator) -> bool:
