@@ -12,7 +12,7 @@ from pliant.inverse.problem import INVISIBLE, Problem
 from pliant.inverse.total_error import ErrorBudget
 
 ABOVE_NOISE = 2.0
-"""Robust size of the residuals over a known noise from which a fit does not fit."""
+"""Size of the residuals over a known noise from which a fit does not fit."""
 
 UNEXPLAINED = 0.5
 """Root mean square of what the model misses, over the noise, from which a fit does not fit."""
@@ -130,7 +130,10 @@ def _misfit(problem: Problem, e: Evaluation, noise: float, budget: ErrorBudget) 
     cause = "gravity, density, walls, contact, shape or law"
     if problem.noise:
         far = float(np.mean(np.abs(e.usable) > WILD * noise)) if len(e.usable) else 0.0
-        if e.spread > ABOVE_NOISE * noise or far > FEW_WILD:
+        size = e.spread
+        if e.loss.kind != "tukey":  # which leaves strangers aside; the others have fitted them
+            size = max(size, _rms(np.minimum(np.abs(e.usable), WILD * noise)))
+        if size > ABOVE_NOISE * noise or far > FEW_WILD:
             return [
                 f"The residuals ({e.rms:.3g} m) are far above the noise ({noise:.3g} m): the model "
                 f"does not fit the film ({cause}), or this is a second minimum, or the grid is too "
