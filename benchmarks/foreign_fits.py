@@ -4,8 +4,8 @@
     python benchmarks/foreign_fits.py --films films [NAME ...] [--wrong] [--json FILE]
 
 Young's modulus and Poisson's ratio start where the film's truth.json says, 2 to 3 times and 0.12
-off. Required: E within 2 %, Poisson's ratio within 0.02 (values extrapolated to spacing and step
-zero), the truth within two total sigma of the plain value. With a model that is wrong on purpose
+off. Required: E within 2 %, Poisson's ratio within 0.02, the truth within two total sigma; values
+extrapolated to spacing and step zero are told beside them. With a model that is wrong on purpose
 (--wrong) a fit must say that it is no success, or its total sigma must cover the truth.
 """
 
