@@ -332,14 +332,14 @@ class Newton:
             p.preconditioner.update(p.matrix)
         if given is not None:  # held parts push as well
             square = p.matrix.residual(r, dx, p.solver.residual)
-        elif recent is not None:
-            square = recent.improve(p.matrix, r, dx, p.solver.residual)
         else:
             wp.copy(p.solver.residual, r)
             square = norm * norm
+            if recent is not None:
+                square = recent.improve_correction(dx, p.solver.residual)
         start = norm if recent is not None else float(np.sqrt(square))
         tolerance = Tolerance(relative=0.0, absolute=forcing * start, max_iterations=400)
-        solution = p.solver.solve(r, dx, tolerance, square=square)
+        solution = p.solver.solve(r, dx, tolerance, square=square, check=False)
         p.preconditioner.report(solution)
         return solution
 

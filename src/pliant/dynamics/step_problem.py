@@ -196,7 +196,7 @@ class StepProblem:
         whole = scheme is s.scene.integrator and not linear
         recent = s._recent if whole else None
         if recent is not None:
-            recent.predict(x)
+            recent.predict(self.matrix, x)
         try:
             token = (scheme.name, scheme.dt, s.version)
             record = newton.solve(x, keep=token, recent=recent, **options)

@@ -180,11 +180,12 @@ class ConjugateGradients:
 
     def solve(
         self, b: wp.array, x: wp.array, tolerance: Tolerance | None = None,
-        *, square: float | None = None,
+        *, square: float | None = None, check: bool = True,
     ) -> Solution:
         """Improve x (the start, changed in place) until A x = b within the tolerance.
 
-        square: r . r, if `residual` already holds r = P (b - A x) for the start.
+        square: r . r, if `residual` already holds r = P (b - A x) for the start. check: recompute
+        the residual before it counts; False where the caller will compute one of his own.
         """  # fmt: skip
         tol = tolerance or Tolerance()
         A, r = self.matrix, self.residual
@@ -240,5 +241,5 @@ class ConjugateGradients:
                 if not np.isfinite(recursive):
                     norm = recursive
                     return ended(Outcome.NOT_FINITE)
-            norm = float(np.sqrt(A.residual(b, x, r)))
+            norm = recursive if not check else float(np.sqrt(A.residual(b, x, r)))
             restarts += 1

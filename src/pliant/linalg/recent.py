@@ -7,7 +7,9 @@ smallest residual |b - A (x + D c)|; one product of the matrix with all columns 
 harms: c = 0 is the guess itself.
 
 `predict` does without a residual: the combination of older errors that gave the newest one, moved
-on by one step (linear prediction), gives the next.
+on by one step (linear prediction), gives the next. The combination is fitted to the images A D, not
+to D itself: what the steps' own tolerance leaves is small as a displacement and large as a force,
+and a fit that does not see it magnifies it tenfold (torus: the residual of the guess halves).
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -24,7 +26,7 @@ import warp as wp
 from pliant.core.block_products import row_sum_wide
 from pliant.core.launch import launch, zeros
 from pliant.fem.block_rows import BlockRows, row_product
-from pliant.linalg.blocks import BlockMatrix
+from pliant.linalg.blocks import BlockMatrix, dot
 
 DEPTH = 8
 """Errors remembered: what fills two vector registers. On the benchmark torus the start's residual
@@ -32,9 +34,6 @@ falls 2, 3, 8, 12, 20-fold with 1, 2, 4, 6, 8; an iteration gains 3-fold."""
 
 SAME = 1e-11
 """Directions whose products differ by less than this share (of a square) are one direction."""
-
-NOISE = 1e-9
-"""The same for a prediction: what the steps' own tolerance blurs must not be read as motion."""
 
 ROWS = 128
 """Nodes per chunk of a sum."""
@@ -103,15 +102,40 @@ def _correct(
 
 
 @wp.kernel
-def _error_gram(first: wp.int32, count: wp.int32, errors: wp.array(dtype=Eight),
-                gram: wp.array(dtype=Gram)):  # fmt: skip
-    """D^T D in chunks."""
+def _images(
+    first: wp.int32,
+    A: BlockRows,
+    free: wp.array(dtype=wp.vec3d),
+    errors: wp.array(dtype=Eight),
+    products: wp.array(dtype=EightSums),
+    gram: wp.array(dtype=Gram),
+):
+    """W = P A D, and in chunks gram = W^T W."""
     chunk = first + wp.tid()
     G = Gram()
-    for i in range(chunk * ROWS, wp.min(count, (chunk + 1) * ROWS)):
-        D = EightSums(errors[i])
-        G += wp.transpose(D) * D
+    for i in range(chunk * ROWS, wp.min(errors.shape[0], (chunk + 1) * ROWS)):
+        begin = A.row_start[i]
+        count = A.row_start[i + 1] - begin
+        W = row_sum_eight(A.values, begin, A.columns, begin, count, 1, errors)
+        W = wp.diag(free[i]) * W
+        products[i] = W
+        G += wp.transpose(W) * W
     gram[chunk] = G
+
+
+@wp.kernel
+def _along(
+    first: wp.int32,
+    products: wp.array(dtype=EightSums),
+    r: wp.array(dtype=wp.vec3d),
+    side: wp.array(dtype=Coefficients),
+):
+    """W^T r in chunks."""
+    chunk = first + wp.tid()
+    g = Coefficients()
+    for i in range(chunk * ROWS, wp.min(r.shape[0], (chunk + 1) * ROWS)):
+        g += wp.transpose(products[i]) * r[i]
+    side[chunk] = g
 
 
 @wp.kernel
@@ -158,6 +182,7 @@ class RecentErrors:
         chunks = (node_count + ROWS - 1) // ROWS
         self._gram, self._side = zeros(chunks, Gram), zeros(chunks, Coefficients)
         self._partial = zeros(chunks, wp.float64)
+        self._images_gram = np.zeros((DEPTH, DEPTH))
 
     def forget(self) -> None:
         """Start anew: what follows does not depend on what came before."""
@@ -181,29 +206,47 @@ class RecentErrors:
             ],
             grain=ROWS_GRAIN,
         )  # fmt: skip
-        c = _least_squares(self._gram.numpy().sum(axis=0), self._side.numpy().sum(axis=0))
+        return self._add_best(self._gram.numpy().sum(axis=0), x, r)
+
+    def predict(self, matrix: BlockMatrix, x: wp.array) -> None:
+        """Add to the guess x the error that the earlier ones foretell.
+
+        matrix: any that is like the step's; `improve_correction` may follow if it is the step's.
+        """
+        known = min(self._count, DEPTH)
+        if known == 0:
+            return
+        chunks = self._gram.shape[0]
+        launch(
+            _images, chunks,
+            [matrix.rows, matrix.free, self._errors, self._products, self._gram], grain=ROWS_GRAIN,
+        )  # fmt: skip
+        self._images_gram = G = self._gram.numpy().sum(axis=0)
+        if known == 1:
+            return
+        newest_first = [(self._count - 1 - k) % DEPTH for k in range(known)]
+        newest, older = newest_first[0], newest_first[1:]
+        c = np.zeros(DEPTH)
+        c[newest_first[:-1]] = _least_squares(G[np.ix_(older, older)], G[older, newest])
+        launch(_add_errors, len(x), [self._errors, Coefficients(*c), x])
+
+    def improve_correction(self, dx: wp.array, r: wp.array) -> float:
+        """`improve` of A dx = r with the matrix of `predict`, dx being zero: r becomes r - A dx."""
+        if self._count == 0:
+            return dot(r, r)
+        launch(_along, self._side.shape[0], [self._products, r, self._side], grain=ROWS_GRAIN)
+        return self._add_best(self._images_gram, dx, r)
+
+    def _add_best(self, G: np.ndarray, x: wp.array, r: wp.array) -> float:
+        """x += D c and r -= W c with the c that leaves the smallest r; returns r . r."""
+        c = _least_squares(G, self._side.numpy().sum(axis=0))
         launch(
             _correct,
-            chunks,
+            self._gram.shape[0],
             [self._errors, self._products, Coefficients(*c), x, r, self._partial],
             grain=ROWS_GRAIN,
         )
         return float(self._partial.numpy().sum())
-
-    def predict(self, x: wp.array) -> None:
-        """Add to the guess x the error that the earlier ones foretell."""
-        known = min(self._count, DEPTH)
-        if known < 2:
-            return
-        chunks = self._gram.shape[0]
-        launch(_error_gram, chunks, [len(x), self._errors, self._gram], grain=ROWS_GRAIN)
-        G = self._gram.numpy().sum(axis=0)
-        newest_first = [(self._count - 1 - k) % DEPTH for k in range(known)]
-        newest, older = newest_first[0], newest_first[1:]
-        a = _least_squares(G[np.ix_(older, older)], G[older, newest], same=NOISE)
-        c = np.zeros(DEPTH)
-        c[newest_first[:-1]] = a
-        launch(_add_errors, len(x), [self._errors, Coefficients(*c), x])
 
     def remember(
         self, matrix: BlockMatrix, x: wp.array, weights: Sequence[float], state: Sequence[wp.array]
@@ -218,13 +261,13 @@ class RecentErrors:
         self._count += 1
 
 
-def _least_squares(G: np.ndarray, g: np.ndarray, same: float = SAME) -> np.ndarray:
+def _least_squares(G: np.ndarray, g: np.ndarray) -> np.ndarray:
     """c with G c = g, without the directions that rounding has made one."""
     size = np.sqrt(np.diag(G))
     if not (np.isfinite(G).all() and np.isfinite(g).all()):
         return np.zeros_like(g)  # the solver will say what is wrong
     scale = np.where(size > 0.0, 1.0 / np.where(size > 0.0, size, 1.0), 0.0)
     values, vectors = np.linalg.eigh(scale[:, None] * G * scale)
-    keep = values > same * values[-1] if values[-1] > 0.0 else np.zeros(len(values), bool)
+    keep = values > SAME * values[-1] if values[-1] > 0.0 else np.zeros(len(values), bool)
     V = vectors[:, keep]
     return scale * (V @ ((V.T @ (scale * g)) / values[keep]))
