@@ -7,7 +7,8 @@ it with the (lumped) face mass gives, for every node i and axis, the energy
     1/2 weight[i, axis] * modulus[i] * |u[i+1] - 2 u[i] + u[i-1]|^2,
 
 which vanishes for linear fields, rotations included, so it needs no corotation and keeps the patch
-test (Burman 2010; the lumping changes the weight, not the consistency).
+test (Burman 2010; the lumping changes the weight, not the consistency). It fades out where all
+three nodes have a good share of a full node's volume, for there it would only stiffen the surface.
 """
 
 from dataclasses import dataclass
@@ -20,11 +21,23 @@ surface stiffens visibly (see tests/test_cut_conditioning.py). First frequency o
 four cells across and shifted in its grid: 5e-3 adds 0.2 % to that with 3e-3."""
 
 
+WELL_FILLED = 0.2
+"""Share of a full node's volume from which on a node needs no stabilisation. Silicone beam, four
+cells across, turned by 45 degrees: its stiffer bending mode is 4.65 % too quick with the penalty on
+every cut face, 4.3 % with this, 4.0 % without any. With 0.05 it is 4.2 %, but the cuboid of
+resolution 8 needs 13 iterations instead of 12 at a Poisson's ratio of 0.45."""
+
+
 GHOST_INERTIA = 0.25
 """Inertia of the penalty where a scheme is stable for short steps only, as a share of its
 stiffness with density * spacing^2 for the modulus. Without it a sliver's tiny mass bounds the time
 step: on the torus of tests/test_conservation.py to 0.0002 spacings over the speed of sound, with it
 to 0.67. Larger values gain little and make the mass matrix harder to invert."""
+
+
+def fading(support: np.ndarray) -> np.ndarray:
+    """Factor of a term whose least supported node has this share of a full node's volume."""
+    return np.maximum(0.0, 1.0 - support / WELL_FILLED) ** 2
 
 
 @dataclass(frozen=True)

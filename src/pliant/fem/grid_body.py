@@ -15,7 +15,7 @@ from pliant.fem.cells import (
 )
 from pliant.fem.cutcells import cut_cells
 from pliant.fem.embedding import Embedding, Surface
-from pliant.fem.ghost import GHOST_PENALTY, GhostPenalty, ghost_weights
+from pliant.fem.ghost import GHOST_PENALTY, GhostPenalty, fading, ghost_weights
 from pliant.fem.pattern import Pattern, lattice_pattern
 from pliant.fem.sharp_cut import added_moments, is_sharp, sharp_cut
 from pliant.fem.surface_states import SNAP
@@ -67,7 +67,8 @@ def GridBody(
             cells, ~is_full, whole.cell_of, cell_lattice,
             node_count=len(lattice), dim=dim, spacing=h, penalty=ghost_penalty,
         )
-    pattern, ghost = _pattern_and_ghost(cells, lattice, whole.index_of, weight)
+    support = np.bincount(cells.ravel(), node_volumes.ravel(), len(lattice)) / h**dim
+    pattern, ghost = _pattern_and_ghost(cells, lattice, whole.index_of, weight, support)
 
     nodes = origin + h * (lattice + first)
     locate = _Locator(
@@ -251,8 +252,13 @@ def _geometry(moments: np.ndarray, is_full: np.ndarray, h: float):
     return row, grid_geometry_rows(distinct, h), volumes, pairs
 
 
-def _pattern_and_ghost(cells, lattice, index_of, weight) -> tuple[Pattern, GhostPenalty | None]:
-    """Sparsity with room for the ghost penalty's reach of two nodes."""
+def _pattern_and_ghost(
+    cells, lattice, index_of, weight, support
+) -> tuple[Pattern, GhostPenalty | None]:
+    """Sparsity with room for the ghost penalty's reach of two nodes.
+
+    weight: (nodes, 3) before it fades; support: (nodes,) share of a full node's volume.
+    """
     n, dim = lattice.shape
     position = np.full((n, 3), 2)
     position[:, :dim] = lattice + 2
@@ -268,6 +274,9 @@ def _pattern_and_ghost(cells, lattice, index_of, weight) -> tuple[Pattern, Ghost
     # a triple centred at j needs the block between its two ends
     reach_two = np.zeros(n, bool)
     for axis in range(dim):
+        centre = np.flatnonzero(weight[:, axis] > 0.0)
+        triple = np.column_stack([centre, neighbour[centre, 2 * axis : 2 * axis + 2]])
+        weight[centre, axis] *= fading(support[triple].min(axis=1))
         centre = np.flatnonzero(weight[:, axis] > 0.0)
         reach_two[neighbour[centre, 2 * axis]] = True
         reach_two[neighbour[centre, 2 * axis + 1]] = True
