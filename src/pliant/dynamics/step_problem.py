@@ -19,7 +19,7 @@ from pliant.dynamics.directional_newton import add_contact_product
 from pliant.dynamics.integrators import Integrator
 from pliant.dynamics.newton import NewtonFailure
 from pliant.dynamics.system import State, StepRecord
-from pliant.linalg.blocks import combine, combine_three, dot, keep_free, set_held
+from pliant.linalg.blocks import combine, combine_three, dot, set_held
 
 if TYPE_CHECKING:
     from pliant.dynamics.law_system import LawSystem
@@ -41,13 +41,12 @@ class StepProblem:
         self.c = scheme.next_u[0]
         with system.using(scheme):
             self.predicted = system.predict(state)
-        self.u_next, self.v_next, self.internal, self._w = (
-            zeros(system.node_count, wp.vec3d) for _ in range(4)
-        )
+        self.u_next, self.v_next, self._w = (zeros(system.node_count, wp.vec3d) for _ in range(3))
         self._given: wp.array | None = None
         if system.boundary.held:
             self._given = to_device(system.boundary.prescribed(state.t + scheme.dt), wp.vec3d)
         self.timings = {"assembly": 0.0, "setup": 0.0, "solve": 0.0}
+        self._inertia: float | None = None
         self.constant = self._constant()
 
     def _constant(self) -> wp.array:
@@ -65,14 +64,15 @@ class StepProblem:
         return b
 
     def place(self, x: wp.array) -> None:
-        """u_next and v_next of x."""
+        """u_next of x, and v_next for the contact, which alone asks for it."""
         scheme, state = self.scheme, self.state
         combine(self.u_next, (scheme.next_u[0], x),
                 *zip(scheme.next_u[1:], state.fields(), strict=True))
         if self._given is not None:
             set_held(self.u_next, self.matrix.free, self._given)
-        combine(self.v_next, (scheme.next_v[0], x),
-                *zip(scheme.next_v[1:], state.fields(), strict=True))
+        if self.system.contact is not None:
+            combine(self.v_next, (scheme.next_v[0], x),
+                    *zip(scheme.next_v[1:], state.fields(), strict=True))
 
     def residual(self, x: wp.array, out: wp.array) -> None:
         """out = -g(x)."""
@@ -80,19 +80,18 @@ class StepProblem:
         t0 = perf_counter()
         f_new, f_old = scheme.force
         self.place(x)
-        wp.copy(out, self.constant)
+        out.zero_()
         s.add_inertia(x, out, -self.mass[0])
-        w, internal = self._w, self.internal
-        internal.zero_()
+        if self._inertia is None:
+            self._inertia = float(np.sqrt(dot(out, out, self.matrix.free)))
+        combine(out, (1.0, out), (1.0, self.constant))
+        w = self._w
         if self.beta > 0.0:
             combine(w, (self.damping[0], x),
                     *zip(self.damping[1:], state.fields(), strict=True))
-            s.hyper.add_forces(
-                self.u_next, self.predicted, w, internal, out, viscous_factor=-self.beta
-            )
-        else:
-            s.hyper.add_force(self.u_next, internal)
-        combine(out, (1.0, out), (-f_new, internal))
+        s.hyper.add_forces(
+            self.u_next, self.predicted, w, out, factor=-f_new, viscous_factor=-self.beta
+        )
         if s.walls is not None:
             combine(w, (self.stiff[0], x), *zip(self.stiff[1:], state.fields(), strict=True))
             s.walls.add_force(w, out, factor=-1.0)
@@ -166,17 +165,17 @@ class StepProblem:
             x.assign(value)
         return x
 
-    def scale(self, x: wp.array) -> float:
-        """Size of the forces in balance: loads, inertia and internal forces, the largest."""
-        s = self.system
-        parts = [wp.clone(self.constant), zeros(s.node_count, wp.vec3d)]
-        s.add_inertia(x, parts[1], self.mass[0])
+    def scale(self) -> float:
+        """Size of the forces in balance: loads, those of the past, and inertia, the largest.
+
+        The inertia is that of the first x whose residual was taken.
+        """
+        s, constant = self.system, self.constant
+        assert self._inertia is not None
         external = self.scheme.force_total * s.external_force(self.state.t)
-        sizes = [float(np.sqrt(np.square(external).sum()))]  # a norm would wake BLAS's threads
-        for f in parts:
-            keep_free(f, s.matrix.free)
-            sizes.append(float(np.sqrt(dot(f, f))))
-        return max(*sizes, 1e-300)
+        loads = float(np.sqrt(np.square(external).sum()))  # a norm would wake BLAS's threads
+        past = float(np.sqrt(dot(constant, constant, self.matrix.free)))
+        return max(loads, past, self._inertia, 1e-300)
 
     def solve(self) -> tuple[State, StepRecord]:
         """The next state; raises NewtonFailure."""
@@ -188,9 +187,8 @@ class StepProblem:
         newton.problem = self  # the buffers serve every step
         if s._recent is None:  # without a past a resumed run ends with the same bits
             newton.forget()
-        scale = self.scale(x)
         options = {
-            "scale": scale, "tolerance": s.scene.tolerance, "linear": linear,
+            "scale": self.scale, "tolerance": s.scene.tolerance, "linear": linear,
             "rounding": scheme.force[0] * s.force_rounding(),
         }  # fmt: skip
         whole = scheme is s.scene.integrator and not linear
@@ -210,9 +208,11 @@ class StepProblem:
         _, v, a = combine_three(weights, (x, *state.fields()))
         after = State(self.u_next, v, a, state.t + scheme.dt)
         s._impose(after)
-        s.keep_internal(after.u, self.internal)
+        if scheme.force[1] != 0.0:
+            s.keep_internal(after.u, s.hyper.last_force(after.u))
         s.newton_records.append(record)
         self.timings["solve"] = perf_counter() - t0 - self.timings["assembly"]
+        scale = record.scale
         norm = record.residual * scale
         solution = Solution(
             x, Outcome.CONVERGED, record.solver_iterations, norm, s.scene.tolerance * scale,

@@ -20,8 +20,9 @@ from pliant.fem.corotation_kernels import (
     corotated_forces,
     corotated_pull,
     corotated_tangents,
+    gather_two,
 )
-from pliant.fem.elasticity import Elasticity, gather
+from pliant.fem.elasticity import Elasticity, add_scaled, gather
 from pliant.fem.force_derivatives import add_force_adjoint, add_force_tangents
 from pliant.fem.laws.law import Law
 from pliant.fem.mass import MassMatrix
@@ -50,6 +51,7 @@ class Corotation:
         self._rotated_at: wp.array | None = None
         self._measured_at: wp.array | None = None
         self._energy, self._stretch = (zeros(self.cell_count, wp.float64) for _ in range(2))
+        self._ghosted = zeros(self.node_count, wp.vec3d)
         self.set_law(law)
 
     def set_law(self, law: Law) -> None:
@@ -109,12 +111,32 @@ class Corotation:
             self._rotated_at = at
 
     def add_forces(
-        self, u: wp.array, at: wp.array, w: wp.array, internal: wp.array, out: wp.array, *,
+        self, u: wp.array, at: wp.array, w: wp.array, out: wp.array, *, factor: float,
         viscous_factor: float,
     ) -> None:
-        """internal += force at u, out += viscous_factor * viscous force of w about `at`."""
-        self.add_force(u, internal)
-        self.add_viscous(at, w, out, factor=viscous_factor)
+        """out += factor * force at u + viscous_factor * viscous force of w about `at`."""
+        if factor == 0.0 or viscous_factor == 0.0:
+            self.add_force(u, out, factor=factor)
+            if viscous_factor != 0.0:
+                self.add_viscous(at, w, out, factor=viscous_factor)
+            return
+        self._rotate(at)
+        self._place_forces(u, self.lam, self.mu)
+        self._measured_at = u
+        launch(
+            gather_two, self.node_count,
+            [self.data, self._cells, factor, self.elastic.cell_forces(w, 0.0), viscous_factor, out],
+        )  # fmt: skip
+        if self.ghost is not None:  # linear and blind to rotations: one pass over the sum will do
+            add_scaled(u, viscous_factor / factor, w, self._ghosted)
+            self.ghost.add_force(self._ghosted, out, factor=factor)
+
+    def last_force(self, u: wp.array) -> wp.array:
+        """Internal force at u, where `add_forces` was last."""
+        out = zeros(self.node_count, wp.vec3d)
+        gather(self.data, self._cells, 1.0, out)
+        self._add_ghost(u, 1.0, out)
+        return out
 
     def _add_ghost(self, w: wp.array, factor: float, out: wp.array) -> None:
         if self.ghost is not None:

@@ -113,6 +113,28 @@ def corotated_forces(
 
 
 @wp.kernel
+def gather_two(
+    first: wp.int32,
+    d: CellData,
+    forces: wp.array2d(dtype=wp.vec3d),
+    factor: wp.float64,
+    others: wp.array2d(dtype=wp.vec3d),
+    other_factor: wp.float64,
+    out: wp.array(dtype=wp.vec3d),
+):
+    """out[i] += factor * sum of the cells' forces on node i, and the same of the others."""
+    i = first + wp.tid()
+    total = wp.vec3d()
+    rest = wp.vec3d()
+    for e in range(d.incident_start[i], d.incident_start[i + 1]):
+        c = d.incident[e] / d.k
+        a = d.incident[e] - c * d.k
+        total += forces[c, a]
+        rest += others[c, a]
+    out[i] = out[i] + (factor * total + other_factor * rest)
+
+
+@wp.kernel
 def corotated_pull(
     first: wp.int32,
     d: CellData,

@@ -155,6 +155,11 @@ def gather(data: CellData, per_cell: wp.array, factor: float, out: wp.array) -> 
     launch(_gather, len(out), [data, per_cell, factor, out])
 
 
+def add_scaled(w: wp.array, s: float, x: wp.array, out: wp.array) -> None:
+    """out = w + s x."""
+    launch(_add_scaled, len(out), [w, s, x, out])
+
+
 class Elasticity:
     """A body's elastic operator on the device. Fields are wp.array(dtype=vec3d), one per node."""
 
@@ -198,11 +203,15 @@ class Elasticity:
 
     def add_force(self, w: wp.array, s: float, out: wp.array, *, factor: float = 1.0) -> None:
         """out += factor * f(w, s), at the current rotations."""
-        local, cells = self._scratch()
-        launch(_cell_forces, self.cell_count, [self.data, w, s, local, cells], grain=HEAVY)
-        gather(self.data, cells, factor, out)
+        gather(self.data, self.cell_forces(w, s), factor, out)
         if self.ghost is not None:
             self.ghost.add_force(w, out, factor=factor)
+
+    def cell_forces(self, w: wp.array, s: float) -> wp.array:
+        """The cells' shares (cells, k) of f(w, s), without the ghost penalty's; a scratch array."""
+        local, cells = self._scratch()
+        launch(_cell_forces, self.cell_count, [self.data, w, s, local, cells], grain=HEAVY)
+        return cells
 
     def stretches(self, u: wp.array) -> np.ndarray:
         """det F of the cells' mean deformation gradients, (cells,); negative: inside out."""
@@ -230,11 +239,11 @@ class Elasticity:
         scratch may be w.
         """
         self._assemble_half(matrix, mass, mass_factor, stiffness_factor)
-        launch(_add_scaled, self.node_count, [w, s, self.data.positions, scratch])
+        add_scaled(w, s, self.data.positions, scratch)
         product = self._product
         matrix.mirror_and_multiply(scratch, product)
         scale = factor / stiffness_factor
-        launch(_add_scaled, self.node_count, [out, scale, product, out])
+        add_scaled(out, scale, product, out)
         mass.add(scratch, out, -mass_factor * scale)
         if self.corotated or s != 0.0:
             launch(

@@ -22,6 +22,7 @@ from pliant.core.launch import launch, to_device, zeros
 from pliant.fem.body import Body
 from pliant.fem.cell_data import CellData
 from pliant.fem.directional_tangent import directional_kernel
+from pliant.fem.elasticity import add_scaled
 from pliant.fem.ghost_operator import GhostOperator
 from pliant.fem.law_kernels import CLAMPED, law_kernels
 from pliant.fem.laws.dilatation import MeanEnergy, mean_energy
@@ -85,6 +86,7 @@ class Hyperelasticity:
         self.averaged = dilatation == "mean" and d.points > 1
         self._slot = to_device(body.pattern.slot, wp.uint8)
         self._cells = zeros((m, k), wp.vec4d)
+        self._last = zeros(self.node_count, wp.vec3d)
         self._by_corner = zeros((m, k) if self.averaged else (1, k), wp.vec4d)
         self._blocks: wp.array | None = None
         self._energy = zeros(m, wp.float64)
@@ -140,12 +142,19 @@ class Hyperelasticity:
         self._add_ghost(w, factor, out)
 
     def add_forces(
-        self, u: wp.array, at: wp.array, w: wp.array, internal: wp.array, out: wp.array, *,
+        self, u: wp.array, at: wp.array, w: wp.array, out: wp.array, *, factor: float,
         viscous_factor: float,
     ) -> None:
-        """internal += force at u, out += viscous_factor * viscous force of w about `at`."""
-        self.add_force(u, internal)
-        self.add_viscous(at, w, out, factor=viscous_factor)
+        """out += factor * force at u + viscous_factor * viscous force of w about `at`."""
+        self._last = zeros(self.node_count, wp.vec3d)
+        self.add_force(u, self._last)
+        add_scaled(out, factor, self._last, out)
+        if viscous_factor != 0.0:
+            self.add_viscous(at, w, out, factor=viscous_factor)
+
+    def last_force(self, u: wp.array) -> wp.array:
+        """Internal force at u, where `add_forces` was last."""
+        return self._last
 
     def _add_forces(self, u, at, w, viscous: float, factor: float, out: wp.array) -> None:
         launch(

@@ -190,8 +190,10 @@ class ConjugateGradients:
         tol = tolerance or Tolerance()
         A, r = self.matrix, self.residual
         advance = self._bind(x)
-        b_norm = float(np.sqrt(dot(b, b, A.free)))
-        target = max(max(tol.relative, SMALLEST_RELATIVE) * b_norm, tol.absolute)
+        target = tol.absolute
+        if tol.relative > 0.0 or target == 0.0:
+            b_norm = float(np.sqrt(dot(b, b, A.free)))
+            target = max(max(tol.relative, SMALLEST_RELATIVE) * b_norm, target)
         norm = float(np.sqrt(A.residual(b, x, r) if square is None else square))
         history = [norm]
         iterations, restarts = 0, 0
