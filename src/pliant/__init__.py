@@ -21,6 +21,7 @@ from pliant.dynamics.modes import Modes, modes
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import SimulationStopped, simulate
+from pliant.dynamics.simulation import Simulation, Snapshot
 from pliant.dynamics.statics import solve_static
 from pliant.dynamics.trajectory import Trajectory
 from pliant.fem import laws
@@ -57,8 +58,8 @@ __all__ = [
     "ImplicitEuler", "LevelSets",
     "LinearAcceleration", "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2",
     "Newmark3", "NodeMotions", "Observations", "Obstacle", "Plane", "PliantError", "PointLoad",
-    "Pressure", "Prior", "Scene", "SimulationStopped", "SolverFailure", "TetBody", "Traction",
-    "Trajectory", "energy", "laws", "load_observations", "load_scene", "load_shape", "modes",
-    "observe", "reconstruct", "ring_of_cameras", "save_observations", "set_device", "set_threads",
-    "shapes", "simulate", "solve_static",
+    "Pressure", "Prior", "Scene", "Simulation", "SimulationStopped", "Snapshot", "SolverFailure",
+    "TetBody", "Traction", "Trajectory", "energy", "laws", "load_observations", "load_scene",
+    "load_shape", "modes", "observe", "reconstruct", "ring_of_cameras", "save_observations",
+    "set_device", "set_threads", "shapes", "simulate", "solve_static",
 ]  # fmt: skip

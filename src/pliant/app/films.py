@@ -94,7 +94,7 @@ def simulated(scene: Scene, steps: int, name: str) -> Trajectory:
     if steps < 1:
         raise BadInput(f"A film needs at least one step, not {steps}.")
     with progress(f"simulating {name}", steps) as shown:
-        return simulate(scene, steps, progress=lambda step, _: shown.reach(step))
+        return simulate(scene, steps, progress=lambda step: shown.reach(step))
 
 
 def steps_of(scene: Scene, steps: int | None) -> int:

@@ -85,7 +85,7 @@ class Evidence:
 
 
 def _motion(scene: Scene, steps: int, shown: Any, done: int) -> Trajectory:
-    return simulate(scene, steps, progress=lambda step, _: shown.reach(done + step))
+    return simulate(scene, steps, progress=lambda step: shown.reach(done + step))
 
 
 # --- the figures

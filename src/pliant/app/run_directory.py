@@ -6,6 +6,7 @@
     trajectory/state_000012.npz    u, v, a, t of a saved step: arrays, no pickles
     trajectory/frame_000012.vtu    the same for ParaView
     checkpoint.npz                 the last step, if it is not a saved one
+    anchor.npz                     the last fresh start (dynamics.march), if it is not a saved step
     body.npz                       nodes and cells of a mesh, whose making is not repeatable
     final.png, motion.gif, surface.ply
 
@@ -34,13 +35,14 @@ from pliant.app.scene_files import (
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file, write_text
 from pliant.dynamics.energies import NAMES
+from pliant.dynamics.march import anchor_before
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES
 from pliant.fem.body import Body
 from pliant.fem.tet_body import restored_body
 
-SCENE, RESULT, INDEX, CHECKPOINT, BODY = (
-    "scene.toml", "result.json", "trajectory.pvd", "checkpoint.npz", "body.npz",
+SCENE, RESULT, INDEX, CHECKPOINT, ANCHOR, BODY = (
+    "scene.toml", "result.json", "trajectory.pvd", "checkpoint.npz", "anchor.npz", "body.npz",
 )  # fmt: skip
 TRAJECTORY = "trajectory"
 
@@ -114,8 +116,8 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Remove the files of the run that is here, and nothing else."""
-        names = (SCENE, RESULT, INDEX, CHECKPOINT, BODY, "final.png", "motion.gif", "surface.ply")
-        for name in names:
+        pictures = ("final.png", "motion.gif", "surface.ply")
+        for name in (SCENE, RESULT, INDEX, CHECKPOINT, ANCHOR, BODY, *pictures):
             (self.path / name).unlink(missing_ok=True)
         for file in (self.path / TRAJECTORY).glob("*_*"):
             if re.fullmatch(r"(state_\d+\.npz|frame_\d+\.vtu)", file.name):
@@ -153,7 +155,30 @@ class RunDirectory:
 
     def write_state(self, s: Snapshot, *, checkpoint: bool = False) -> None:
         """Save a step; as the checkpoint it replaces the last one."""
-        path = self.path / CHECKPOINT if checkpoint else self.state_path(s.step)
+        self._write(self.path / CHECKPOINT if checkpoint else self.state_path(s.step), s)
+
+    def write_anchor(self, s: Snapshot) -> None:
+        """Keep the state of a fresh start."""
+        self._write(self.path / ANCHOR, s)
+
+    def drop_checkpoint(self) -> None:
+        """Remove the checkpoint: a saved step has replaced it."""
+        (self.path / CHECKPOINT).unlink(missing_ok=True)
+
+    def anchor(self, last: Snapshot) -> Snapshot:
+        """The fresh start before the last step; that step itself where it is gone."""
+        number = anchor_before(last.step)
+        if number == last.step:
+            return last
+        if self.state_path(number).is_file():
+            return self.read_state(number)
+        if (self.path / ANCHOR).is_file():
+            found = _read_snapshot(self.path / ANCHOR)
+            if found.step == number and found.u.shape == last.u.shape:
+                return found
+        return last
+
+    def _write(self, path: Path, s: Snapshot) -> None:
         _write_arrays(
             path, step=np.array(s.step), t=np.array(s.t), displacement=s.u, velocity=s.v,
             acceleration=s.a, work=s.work,

@@ -4,7 +4,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from pliant.app.export import write_frame, write_index, write_surface
 from pliant.app.run_directory import (
     BODY,
-    CHECKPOINT,
     INDEX,
     NOT_THE_SCENE,
     RESULT,
@@ -25,15 +23,17 @@ from pliant.app.run_directory import (
     files_digest,
     open_scene,
 )
-from pliant.core.errors import PliantError
-from pliant.dynamics.energies import NAMES, Energies
+from pliant.core.errors import PliantError, SolverFailure
+from pliant.dynamics.energies import NAMES, Energies, stored
 from pliant.dynamics.law_system import make_system
+from pliant.dynamics.march import anchor_before
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.scene_stress import SceneStress
-from pliant.dynamics.simulate import PHASES, SimulationStopped, simulate
+from pliant.dynamics.simulate import PHASES, Watched, watch
+from pliant.dynamics.stable_step import require_stable
 from pliant.dynamics.step_quality import step_warnings
-from pliant.dynamics.system import System
-from pliant.dynamics.trajectory import Trajectory, inversion_warning
+from pliant.dynamics.system import State, System
+from pliant.dynamics.trajectory import Anchor, inversion_warning
 
 __all__ = [
     "BODY", "NOT_THE_SCENE", "RESULT", "SCENE", "Interrupted", "RunDirectory", "RunFailed",
@@ -94,100 +94,70 @@ def run_scene(
     Saves every `every`-th step and the last one. Raises RunFailed or Interrupted, with all that
     was computed saved.
     """
-    last = directory.last_state(scene.body.nodes.shape)
     system = system or make_system(scene)
-    if last is None:
-        last = _initial(system)
-        directory.write_state(last)
+    if energy_check:
+        require_stable(system)
+    last, state = _start(scene, system, directory)
+    account = Energies.of(last.work[-1, -len(NAMES):]) if len(last.work) else stored(system, state)
+    # steps since the last saved state, which a checkpoint carries along
+    rows = [] if directory.state_path(last.step).is_file() else list(last.work)
+    number = kept = last.step
+
+    def keep(*, saved: bool) -> None:
+        nonlocal kept
+        kept = number
+        directory.write_state(_snapshot(scene, number, state, rows), checkpoint=not saved)
+        if saved:
+            directory.drop_checkpoint()
+            rows.clear()
+        if anchor_before(number) == number and not saved:
+            directory.write_anchor(_snapshot(scene, number, state, []))
+
     with interrupts() as asked:
-
-        def after_step(done: int) -> None:
-            if progress is not None:
-                progress(done)
-            if asked():
-                raise KeyboardInterrupt
-
         try:
-            while last.step < steps:
-                target = min(steps, (last.step // every + 1) * every, last.step + CHUNK)
-                last = _advance(
-                    scene, system, last, target, after_step, directory, energy_check=energy_check
-                )
-                _keep(directory, last, every=every, final=last.step == steps)
-        except _Stopped as stop:
-            _keep(directory, stop.last, every=every, final=False)
-            if stop.reason is None:
+            for seen in watch(
+                system, state, account, number=number, until=steps, energy_check=energy_check
+            ):
+                number, state = seen.step.number, seen.step.after
+                rows.append(_row(seen))
+                saved = number % every == 0 or number == steps
+                if saved or number % CHUNK == 0:
+                    keep(saved=saved)
+                if progress is not None:
+                    progress(number)
+                if asked():
+                    raise KeyboardInterrupt
+        except (SolverFailure, KeyboardInterrupt) as stop:
+            if kept < number:
+                keep(saved=False)
+            if isinstance(stop, KeyboardInterrupt):
                 raise Interrupted("interrupted") from None
-            raise RunFailed(stop.reason) from stop
+            raise RunFailed(str(stop)) from stop
 
 
-class _Stopped(Exception):
-    def __init__(self, last: Snapshot, reason: str | None):
-        super().__init__(reason)
-        self.last = last
-        self.reason = reason
+def _start(scene: Scene, system: System, directory: RunDirectory) -> tuple[Snapshot, State]:
+    """The last step on disk, and its state with the system's past as it was there."""
+    last = directory.last_state(scene.body.nodes.shape)
+    if last is None:
+        state = system.initial_state()
+        last = _snapshot(scene, 0, state, [])
+        directory.write_state(last)
+        return last, state
+    from_there = directory.anchor(last)
+    anchor = Anchor(from_there.step, from_there.t, from_there.u, from_there.v, from_there.a)
+    return last, anchor.replay(system, last.step)
 
 
-def _initial(system: System) -> Snapshot:
-    dim = system.scene.dim
-    state = system.initial_state()
-    u, v, a = (f.numpy()[:, :dim].copy() for f in state.fields())
-    return Snapshot(0, state.t, u, v, a, np.zeros((0, len(WORK))))
+def _snapshot(scene: Scene, number: int, state: State, rows: list[np.ndarray]) -> Snapshot:
+    u, v, a = (f.numpy()[:, : scene.dim].copy() for f in state.fields())
+    return Snapshot(number, state.t, u, v, a, np.reshape(rows, (len(rows), len(WORK))))
 
 
-def _advance(
-    scene: Scene,
-    system: System,
-    last: Snapshot,
-    target: int,
-    after_step: Callable[[int], None],
-    directory: RunDirectory,
-    *,
-    energy_check: bool,
-) -> Snapshot:
-    """From `last` to step `target`."""
-    start = Trajectory(
-        scene, np.array([last.t]), last.u[None], last.v[None], last.a, np.zeros(0, int)
-    )
-    if len(last.work):
-        start = replace(
-            start, energies=Energies.of(last.work[-1:, -len(NAMES):]),
-            inverted=last.work[-1:, WORK.index("inverted")].astype(int),
-        )  # fmt: skip
-    # steps since the last saved state, which a checkpoint in between carries along
-    carried = last.work if not directory.state_path(last.step).is_file() else last.work[:0]
-    t = last.t
-
-    def snapshot(run: Trajectory) -> Snapshot:
-        # as the steps themselves count time: adding dt each time, not multiplying by it
-        now = t
-        for _ in range(run.steps):
-            now += scene.dt
-        columns = [run.iterations, *(run.timings[p] for p in PHASES), run.parts, run.inverted[1:]]
-        work = np.stack([np.asarray(c, float) for c in columns], axis=1)
-        work = np.concatenate([work, run.energies.row()[1:]], axis=1)
-        return Snapshot(
-            last.step + run.steps, now, run.displacements[-1].copy(), run.velocities[-1].copy(),
-            run.last_acceleration, np.concatenate([carried, work]),
-        )  # fmt: skip
-
-    try:
-        run = simulate(
-            scene, target - last.step, resume=start, system=system, energy_check=energy_check,
-            progress=lambda done, _: after_step(last.step + done),
-        )  # fmt: skip
-    except SimulationStopped as stopped:
-        reason = None if str(stopped) == "interrupted" else str(stopped)
-        raise _Stopped(snapshot(stopped.trajectory), reason) from stopped
-    return snapshot(run)
-
-
-def _keep(directory: RunDirectory, s: Snapshot, *, every: int, final: bool) -> None:
-    """Write a saved step, or the checkpoint if it is none; the other one is then out of date."""
-    saved = final or s.step % every == 0
-    directory.write_state(s, checkpoint=not saved)
-    if saved:
-        (directory.path / CHECKPOINT).unlink(missing_ok=True)
+def _row(seen: Watched) -> np.ndarray:
+    """What a step took, see WORK."""
+    record = seen.step.record
+    took = [record.solution.iterations, *(record.timings[p] for p in PHASES), record.parts]
+    return np.concatenate([[*took, seen.inverted], seen.energies.row()])
 
 
 # --- what comes out

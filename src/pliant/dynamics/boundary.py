@@ -1,13 +1,13 @@
 """Held regions and loads of a scene turned into numbers: masks, wall terms and nodal forces."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.dynamics.compatible import Compatible
-from pliant.dynamics.loads import BodyForce, Fixed, Load, PointLoad, Pressure, Traction
+from pliant.dynamics.loads import BodyForce, Fixed, Load, Motion, PointLoad, Pressure, Traction
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.body import Body
 from pliant.fem.quadrature import FacetPoints, covered_points
@@ -25,7 +25,11 @@ class HeldNodes:
 
 @dataclass(frozen=True)
 class Boundary:
-    """free: (nodes, 3) of 1 or 0. walls: weak walls; wall_parts: the quadrature points of each."""
+    """free: (nodes, 3) of 1 or 0. walls: weak walls; wall_parts: the quadrature points of each.
+
+    driven: how a caller moves held regions, by their number in the scene, beyond what they do by
+    themselves; its owner changes it from step to step.
+    """
 
     scene: Scene
     free: np.ndarray
@@ -33,11 +37,12 @@ class Boundary:
     walls: Walls | None
     wall_parts: list[tuple[Fixed, slice]]
     loads: list[tuple[Load, np.ndarray]]
+    driven: dict[int, Motion] = field(default_factory=dict)
 
     @property
     def changes(self) -> bool:
         """True if loads or walls depend on time."""
-        moving_walls = any(f.moves for f, _ in self.wall_parts)
+        moving_walls = bool(self.driven) or any(f.moves for f, _ in self.wall_parts)
         moving_loads = any(
             load.history is not None or (isinstance(load, BodyForce) and callable(load.force))
             for load, _ in self.loads
@@ -52,13 +57,13 @@ class Boundary:
     @property
     def held_moves(self) -> bool:
         """True if strongly held nodes move."""
-        return any(h.fixed.moves for h in self.held)
+        return bool(self.held) and (bool(self.driven) or any(h.fixed.moves for h in self.held))
 
     def prescribed(self, t: float) -> np.ndarray:
         """Displacement (nodes, 3) of the strongly held components at time t, zero elsewhere."""
         out = np.zeros((len(self.free), 3))
-        for h in self.held:
-            value = h.fixed.at(self.scene.body.nodes[h.nodes], t)
+        for number, h in enumerate(self.held):
+            value = self._given(number, h.fixed, self.scene.body.nodes[h.nodes], t)
             out[h.nodes] = np.where(h.axes > 0.0, value, out[h.nodes])
         return out
 
@@ -66,7 +71,18 @@ class Boundary:
         """Given displacement (q, 3) at the walls' quadrature points."""
         assert self.walls is not None
         position = self.walls.position
-        return np.concatenate([f.at(position[part], t) for f, part in self.wall_parts])
+        return np.concatenate([
+            self._given(number, f, position[part], t)
+            for number, (f, part) in enumerate(self.wall_parts)
+        ])  # fmt: skip
+
+    def _given(self, number: int, fixed: Fixed, points: np.ndarray, t: float) -> np.ndarray:
+        """Where a region holds its points, (points, 3)."""
+        out = fixed.at(points, t)
+        if number in self.driven:
+            moved = self.driven[number](points, t)
+            out[:, : moved.shape[1]] += moved
+        return out
 
     def wall_forces(self, lam: np.ndarray, mu: np.ndarray, given: np.ndarray) -> np.ndarray:
         """Nodal forces (nodes, 3) of a given wall displacement (q, 3)."""
@@ -126,7 +142,7 @@ def build_boundary(scene: Scene, *, consistent: bool = True) -> Boundary:
         )  # fmt: skip
     ends = np.cumsum([0, *(len(p.cell) for _, p in pieces)])
     parts = [(f, slice(ends[k], ends[k + 1])) for k, (f, _) in enumerate(pieces)]
-    loads = [(load, _spread(load, number, body)) for number, load in enumerate(scene.loads)]
+    loads = [(load, spread(load, number, body)) for number, load in enumerate(scene.loads)]
     return Boundary(scene, free, held, walls, parts, loads)
 
 
@@ -137,7 +153,7 @@ def _touches_nothing(kind: str, number: int) -> str:
     )
 
 
-def _spread(load: Load, number: int, body: Body) -> np.ndarray:
+def spread(load: Load, number: int, body: Body) -> np.ndarray:
     """Nodal forces (nodes, 3) of a load at factor one."""
     out = np.zeros((len(body.nodes), 3))
     if isinstance(load, PointLoad):

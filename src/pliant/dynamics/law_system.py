@@ -46,6 +46,9 @@ LARGEST_STEP_GAIN = 0.01
 TOUCHING = 1e-6
 """Share of a body's energy that its contact holds at least while it touches something."""
 
+KEPT_RECORDS = 10_000
+"""How Newton's method went is remembered of so many solves: a run of one's own has no end."""
+
 ROUNDING_SHARE = 1e-14
 """Rounding of a nodal force over modulus times cell face: some fifty roundings of one stress."""
 
@@ -220,6 +223,7 @@ class LawSystem(System):
 
     def step(self, state: State) -> tuple[State, StepRecord]:
         """Advance one time step, in parts if Newton fails on the whole."""
+        del self.newton_records[:-KEPT_RECORDS]
         parts, record = self._step_in_parts(state, self.scene.integrator, 0)
         after = parts[-1][1]
         if len(parts) > 1:

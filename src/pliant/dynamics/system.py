@@ -21,6 +21,7 @@ from pliant.core.launch import share, to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.dynamics.boundary import Boundary, build_boundary
 from pliant.dynamics.contact import Contact
+from pliant.dynamics.loads import Motion
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.ghost_operator import GhostInertia
@@ -112,6 +113,8 @@ class System:
         large = isinstance(self.preconditioner, Multigrid) and self.node_count >= SMALL_BODY
         self._recent = RecentErrors(self.node_count) if large else None
         self._steady_force: np.ndarray | None = None
+        self.push: np.ndarray | None = None
+        """One more force (nodes, 3) [N], which its owner changes from step to step."""
         self._companions: dict[Any, Any] = {}
         self._solid = body.fill > SLIVER
         self._b, self._w, self._x = (zeros(self.node_count, wp.vec3d) for _ in range(3))
@@ -232,7 +235,20 @@ class System:
         return out
 
     def external_force(self, t: float) -> np.ndarray:
-        """Gravity, loads and wall data (nodes, 3) at time t; contact is apart."""
+        """Gravity, loads, wall data and the push (nodes, 3) at time t; contact is apart."""
+        force = self._own_force(t)
+        return force if self.push is None else force + self.push
+
+    def drive(self, motions: dict[int, Motion]) -> None:
+        """Move held regions, by their number in the scene, beyond what they do by themselves."""
+        driven = self.boundary.driven
+        if driven or motions:
+            self._steady_force = None
+        driven.clear()
+        driven.update(motions)
+
+    def _own_force(self, t: float) -> np.ndarray:
+        """What the scene says of it."""
         if self._steady_force is not None and not self.boundary.changes:
             return self._steady_force
         force = self.mass_host[:, None] * vector3("gravity", self.scene.gravity)

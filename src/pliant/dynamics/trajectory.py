@@ -3,10 +3,49 @@
 from dataclasses import dataclass, field
 
 import numpy as np
+import warp as wp
 
+from pliant.core.launch import to_device
 from pliant.dynamics.energies import Energies
+from pliant.dynamics.march import march
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.step_quality import step_warnings
+from pliant.dynamics.system import State, System
+
+
+def host_state(u: np.ndarray, v: np.ndarray, a: np.ndarray, t: float) -> State:
+    """A State from arrays (nodes, dim) on the host."""
+
+    def three(values: np.ndarray) -> wp.array:
+        out = np.zeros((len(values), 3))
+        out[:, : values.shape[1]] = values
+        return to_device(out, wp.vec3d)
+
+    return State(three(u), three(v), three(a), t)
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """The state of a run's last fresh start (dynamics.march), on the host; fields: (nodes, 3)."""
+
+    number: int
+    t: float
+    u: np.ndarray = field(repr=False)
+    v: np.ndarray = field(repr=False)
+    a: np.ndarray = field(repr=False)
+
+    @classmethod
+    def at(cls, number: int, state: State) -> "Anchor":
+        """A copy of a state that `number` steps have led to."""
+        return cls(number, state.t, *(f.numpy().copy() for f in state.fields()))
+
+    def replay(self, system: System, number: int) -> State:
+        """The state after `number` steps, the system's past as it was there."""
+        system.forget()
+        state = host_state(self.u, self.v, self.a, self.t)
+        for step in march(system, state, number=self.number, until=number):
+            state = step.after
+        return state
 
 
 @dataclass(frozen=True)
@@ -15,7 +54,8 @@ class Trajectory:
 
     accelerations of the last frame make a run resumable; iterations, timings and parts (more than
     one where a step had to be cut) tell what each step took. energies: over the frames; inverted:
-    cells that are inside out at each frame.
+    cells that are inside out at each frame. anchor: from where a resumed run repeats the last few
+    steps, to end with the same bits.
     """
 
     scene: Scene = field(repr=False)
@@ -28,11 +68,19 @@ class Trajectory:
     parts: np.ndarray = field(default_factory=lambda: np.zeros(0, int), repr=False)
     energies: Energies = field(default_factory=Energies, repr=False)
     inverted: np.ndarray = field(default_factory=lambda: np.zeros(0, int), repr=False)
+    anchor: Anchor | None = field(default=None, repr=False)
 
     @property
     def steps(self) -> int:
         """Number of steps taken."""
         return len(self.times) - 1
+
+    def last_state(self) -> State:
+        """The last state, on the device."""
+        return host_state(
+            self.displacements[-1], self.velocities[-1], self.last_acceleration,
+            float(self.times[-1]),
+        )  # fmt: skip
 
     def warnings(self) -> list[str]:
         """What to know before trusting the run, a sentence each."""

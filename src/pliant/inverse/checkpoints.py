@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from math import comb
 
 from pliant.core.errors import BadInput
+from pliant.dynamics.march import march
 from pliant.dynamics.system import State, System
 from pliant.inverse.sensitivity import run
 
@@ -68,13 +69,13 @@ class Checkpoints(Sequence[State]):
                 return state
             stride = cut(ahead, self._slots - len(self._held))
             if stride == 0:
-                return self._advance(state, ahead)
-            self._held.append((at + stride, self._advance(state, stride)))
+                return self._advance(at, state, ahead)
+            self._held.append((at + stride, self._advance(at, state, stride)))
 
-    def _advance(self, state: State, count: int) -> State:
+    def _advance(self, at: int, state: State, count: int) -> State:
         # contact friction and rotations live in the state, so any state can be gone on from
-        for _ in range(count):
-            state = self._system.step(state)[0]
+        for step in march(self._system, state, number=at, until=at + count):
+            state = step.after
         self.advanced += count
         return state
 

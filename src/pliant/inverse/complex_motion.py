@@ -18,6 +18,7 @@ from pliant.complexstep.derivatives import STEP
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.law_system import LawSystem, parts_of
+from pliant.dynamics.march import march
 from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import vector3
 from pliant.dynamics.system import STARTING_MASS_FLOOR, State, System
@@ -346,15 +347,14 @@ def complex_runner(unknowns: UnknownSet, q: np.ndarray):
         ]
         state = system.initial_state()
         on_frame(0, state, [m.tangent(state.t) for m in motions])
-        for step in range(steps):
-            after, _ = system.step(state)
-            for start, end, scheme in parts_of(state, after, system.scene.integrator):
+        for step in march(system, state, until=steps):
+            for start, end, scheme in parts_of(step.before, step.after, system.scene.integrator):
                 with system.using(scheme) if isinstance(system, LawSystem) else nullcontext():
                     solve = _solver(system, derivatives, start, end)
                     for m in motions:
                         m.advance(start, end, solve)
-            state = after
-            on_frame(step + 1, state, [m.tangent(state.t) for m in motions])
+            state = step.after
+            on_frame(step.number, state, [m.tangent(state.t) for m in motions])
 
     return run
 

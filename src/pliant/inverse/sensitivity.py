@@ -8,6 +8,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import to_device
+from pliant.dynamics.march import march
 from pliant.dynamics.system import State, System
 from pliant.inverse.direction import Direction
 from pliant.inverse.newton_derivatives import step_derivatives, zero_dual
@@ -47,24 +48,23 @@ def run_with_tangents(
     state = system.initial_state()
     tangents = derivatives.initial_tangents(state, directions)
     on_frame(0, state, tangents)
-    for step in range(steps):
-        t0 = perf_counter()
-        after, _ = system.step(state)
+    t0 = perf_counter()
+    for step in march(system, state, until=steps):
         t1 = perf_counter()
-        tangents = derivatives.tangents(state, after, tangents, directions, tolerance=tolerance)
+        tangents = derivatives.tangents(
+            step.before, step.after, tangents, directions, tolerance=tolerance
+        )
         if clock is not None:
             clock.add("forward", t1 - t0)
             clock.add("tangent", perf_counter() - t1)
-        state = after
-        on_frame(step + 1, state, tangents)
+        on_frame(step.number, step.after, tangents)
+        t0 = perf_counter()
 
 
 def run(system: System, steps: int) -> list[State]:
     """Simulate and keep every state."""
-    states = [system.initial_state()]
-    for _ in range(steps):
-        states.append(system.step(states[-1])[0])
-    return states
+    start = system.initial_state()
+    return [start, *(step.after for step in march(system, start, until=steps))]
 
 
 def run_tangent(

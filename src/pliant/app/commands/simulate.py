@@ -94,7 +94,8 @@ def energy_line(energies: dict[str, float]) -> str:
     stored = ", ".join(
         f"{name} {energies[name]:.3g}" for name in ("kinetic", "elastic", "gravity", "contact")
     )
-    taken = ", ".join(f"{name} {energies[name]:.3g}" for name in ("damping", "rubbing", "scheme"))
+    words = {"damping": "damping", "rubbing": "contact", "scheme": "scheme"}
+    taken = ", ".join(f"{word} {energies[name]:.3g}" for name, word in words.items())
     return f"energies [J]: {stored}; taken by {taken}; given by loads {energies['loads']:.3g}"
 
 

@@ -40,7 +40,7 @@ def fit(
             steps = steps_of(scene, None)
             run = simulate(
                 scene, steps,
-                progress=lambda step, _: connection.send(("progress", 0.2 * step / steps)),
+                progress=lambda step: connection.send(("progress", 0.2 * step / steps)),
             )  # fmt: skip
             seen = FILM.take(run)
         else:

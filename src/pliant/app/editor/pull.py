@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pliant.dynamics.law_system import LawSystem, has_energy
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.system import System
 
 RADIUS = 2.0
 """Of the patch, in cells: a smaller one tears a spike out of the surface."""
@@ -50,27 +48,3 @@ def grip(scene: Scene, mass: float, point: int, strength: float = 1.0) -> Grip:
     whole = 0.1 * mass / scene.dt**2
     stiffness = np.clip(strength, 0.0, 1.0) * (local if scene.fixed else min(local, whole))
     return Grip(weights, float(stiffness))
-
-
-class _Pulled:
-    """One more force, which changes from step to step: pull (nodes, 3) [N], or None."""
-
-    pull: np.ndarray | None = None
-
-    def external_force(self, t: float) -> np.ndarray:
-        """Gravity, loads, wall data and the pull, (nodes, 3)."""
-        force = super().external_force(t)  # type: ignore[misc]
-        return force if self.pull is None else force + self.pull
-
-
-class PulledSystem(_Pulled, System):
-    """A system that the mouse pulls."""
-
-
-class PulledLawSystem(_Pulled, LawSystem):
-    """The same for a body that follows a material law."""
-
-
-def pulled_system(scene: Scene) -> PulledSystem | PulledLawSystem:
-    """The one that suits a scene."""
-    return PulledLawSystem(scene) if has_energy(scene) else PulledSystem(scene)

@@ -13,11 +13,13 @@ import numpy as np
 import warp as wp
 
 from pliant.app.editor.history import ENERGIES, Frame
-from pliant.app.editor.pull import Grip, PulledLawSystem, grip, pulled_system
+from pliant.app.editor.pull import Grip, grip
 from pliant.app.scene_files import build_scene
 from pliant.core.errors import PliantError
 from pliant.core.launch import set_threads, thread_count, to_device
 from pliant.dynamics.energies import EnergyBook
+from pliant.dynamics.law_system import make_system
+from pliant.dynamics.march import march
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES
 from pliant.dynamics.stable_step import require_stable
@@ -116,7 +118,7 @@ class _Worker:
         else:
             if self._all_threads:
                 set_threads(1 if len(scene.body.cells) < ONE_THREAD else self._all_threads)
-            self.system = pulled_system(scene)
+            self.system = make_system(scene)
             self.held = None
         self.scene, self.description = scene, description
         self.mass = float(self.system.mass_host.sum())
@@ -177,14 +179,13 @@ class _Worker:
         """One step, sent as a frame; a failure pauses."""
         assert self.scene is not None
         scene, began = self.scene, time.perf_counter()
-        self.system.pull = None
+        self.system.push = None
         if self.held is not None:
             held, target = self.held
             now = self.state.u.numpy()[:, : scene.dim] + scene.body.nodes
-            self.system.pull = held.force(now, target) * self.system.boundary.free
-        after, record = self.system.step(self.state)
-        if isinstance(self.system, PulledLawSystem):
-            self.system.newton_records.clear()  # a live run has no end, and nobody reads them
+            self.system.push = held.force(now, target) * self.system.boundary.free
+        step = next(march(self.system, self.state, number=self.step))
+        after, record = step.after, step.record
         u = after.u.numpy()
         if not (np.isfinite(u).all() and np.abs(u).max() < RUNAWAY * self.size):
             self._fail(
@@ -197,8 +198,7 @@ class _Worker:
         if complaint is not None:
             self._fail(complaint)
             return
-        self.state = after
-        self.step += 1
+        self.state, self.step = after, step.number
         numbers = {f"{p}_ms": 1e3 * record.timings[p] for p in PHASES if p in record.timings}
         numbers["iterations"] = float(record.solution.iterations)
         numbers["parts"] = float(record.parts)
