@@ -5,6 +5,7 @@ import pytest
 
 import pliant as pl
 from pliant.dynamics.energies import NAMES
+from pliant.dynamics.own_weight import weight_warning
 from pliant.dynamics.step_quality import motion_frequency
 
 BLOCK = pl.shapes.box(center=(0.06, 0.015, 0.015), size=(0.12, 0.03, 0.03))
@@ -167,3 +168,14 @@ def test_inverted_cells_are_counted_and_told():
 
     assert make_system(scene).inverted(start.last_state().u) == len(body.cells)
     assert again.steps == 2
+
+
+def test_a_body_that_cannot_bear_its_weight_is_told():
+    """1 m of rubber given in kilopascals: rho g L = 10.5 kPa against 0.06."""
+    body = pl.GridBody(pl.shapes.box(center=(0, 0.5, 0), size=(1.0, 1.0, 1.0)), 0.5)
+    floor = {"obstacles": [pl.Plane(normal=(0, 1, 0), offset=0.0)]}
+    wrong = pl.Scene(body, pl.Material(60.0, 0.3, 1070.0), **floor)
+    (words,) = weight_warning(wrong)
+    assert "1.05e+04 Pa, 175 times its Young's modulus" in words
+    assert weight_warning(pl.Scene(body, pl.Material(6e4, 0.3, 1070.0), **floor)) == []
+    assert weight_warning(pl.Scene(body, pl.Material(60.0, 0.3, 1070.0))) == []  # it falls freely

@@ -31,9 +31,8 @@ from pliant.dynamics.scene import Scene
 from pliant.dynamics.scene_stress import SceneStress
 from pliant.dynamics.simulate import PHASES, Watched, watch
 from pliant.dynamics.stable_step import require_stable
-from pliant.dynamics.step_quality import step_warnings
 from pliant.dynamics.system import State, System
-from pliant.dynamics.trajectory import Anchor, inversion_warning
+from pliant.dynamics.trajectory import Anchor, run_warnings
 
 __all__ = [
     "BODY", "NOT_THE_SCENE", "RESULT", "SCENE", "Interrupted", "RunDirectory", "RunFailed",
@@ -223,9 +222,8 @@ def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> 
             "t": (scene.dt * np.arange(1, len(work) + 1)).tolist(),
             **{n: np.asarray(getattr(energies, n)).tolist() for n in NAMES},
         },
-        "warnings": [
-            *inversion_warning(scene, scene.dt * np.arange(1, len(work) + 1), inverted),
-            *step_warnings(scene, _velocities(directory)),
-        ],
+        "warnings": run_warnings(
+            scene, scene.dt * np.arange(1, len(work) + 1), inverted, _velocities(directory)
+        ),
         "files_digest": digest,
     }

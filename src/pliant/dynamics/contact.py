@@ -19,6 +19,7 @@ is a damper in the matrix and cannot overshoot.
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -43,6 +44,10 @@ from pliant.geometry.field import sample
 DEFAULT_STIFFNESS = 20.0
 """Contact stiffness times spacing over Young's modulus, where the law gives none: the body then
 yields twenty times more than the spring over a cell."""
+
+
+LIGHT = 0.1
+"""Share of Young's modulus up to which a body's own weight leaves the default stiffness alone."""
 
 
 @wp.kernel
@@ -166,12 +171,17 @@ def _margin(law: ContactLaw, spacing: float) -> float:
 
 
 class Contact:
-    """Contact of one body with the obstacles of a scene."""
+    """Contact of one body with the obstacles of a scene.
 
-    def __init__(self, body: Body, obstacles, law: ContactLaw):
+    burden: what the body presses by its own weight beyond LIGHT times its modulus [Pa]: a body
+    that sags under itself would sink through springs that follow its modulus alone.
+    """
+
+    def __init__(self, body: Body, obstacles, law: ContactLaw, *, burden: float = 0.0):
         self.law = law
         self._body = body
         self.stiffness_per_modulus = 0.0 if law.stiffness else DEFAULT_STIFFNESS / body.spacing
+        self._least = burden * DEFAULT_STIFFNESS / body.spacing
         points = body.surface.points
         rest = body.surface.positions(body.nodes)
         positions = np.zeros((len(points), 3))
@@ -213,7 +223,11 @@ class Contact:
     def set_stiffness(self, youngs_modulus: float) -> None:
         """A law without a stiffness of its own follows the body's modulus."""
         if self.stiffness_per_modulus > 0.0:
-            self.points.stiffness = self.stiffness_per_modulus * youngs_modulus
+            self.points.stiffness = self.following_stiffness(youngs_modulus)
+
+    def following_stiffness(self, youngs_modulus: Any) -> Any:
+        """Stiffness [Pa/m] of a law that gives none."""
+        return self.stiffness_per_modulus * youngs_modulus + self._least
 
     def add_forces(
         self,

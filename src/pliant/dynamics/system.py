@@ -20,8 +20,9 @@ from pliant.core.errors import SolverFailure
 from pliant.core.launch import share, to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.dynamics.boundary import Boundary, build_boundary
-from pliant.dynamics.contact import Contact
+from pliant.dynamics.contact import LIGHT, Contact
 from pliant.dynamics.loads import Motion
+from pliant.dynamics.own_weight import own_weight
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.elasticity import Elasticity
 from pliant.fem.ghost_operator import GhostInertia
@@ -102,7 +103,7 @@ class System:
         self.mass = MassMatrix(body)
         self.contact: Contact | None = None
         if scene.obstacles:
-            self.contact = Contact(body, scene.obstacles, scene.contact)
+            self.contact = Contact(body, scene.obstacles, scene.contact, burden=_burden(scene))
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
         if self.boundary.walls is not None and isinstance(self.preconditioner, Multigrid):
             sweeps = WALL_SWEEPS if self._consistent_walls else PENALTY_SWEEPS
@@ -493,6 +494,11 @@ class System:
             host = array.numpy()
             host[held] = value[held]
             array.assign(host)
+
+
+def _burden(scene: Scene) -> float:
+    """Pressure [Pa] of a body's own weight beyond what its modulus easily bears."""
+    return max(0.0, own_weight(scene) - LIGHT * float(np.mean(scene.material.youngs_modulus)))
 
 
 SMALL_BODY = 150

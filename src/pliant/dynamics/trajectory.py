@@ -8,6 +8,7 @@ import warp as wp
 from pliant.core.launch import to_device
 from pliant.dynamics.energies import Energies
 from pliant.dynamics.march import march
+from pliant.dynamics.own_weight import weight_warning
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.step_quality import step_warnings
 from pliant.dynamics.system import State, System
@@ -84,10 +85,7 @@ class Trajectory:
 
     def warnings(self) -> list[str]:
         """What to know before trusting the run, a sentence each."""
-        return [
-            *inversion_warning(self.scene, self.times, self.inverted),
-            *step_warnings(self.scene, self.velocities),
-        ]
+        return run_warnings(self.scene, self.times, self.inverted, self.velocities)
 
     def at(self, points) -> np.ndarray:
         """Positions of material points (points, dim) over the frames, (frames, points, dim)."""
@@ -103,7 +101,18 @@ class Trajectory:
         return self.scene.body.surface.positions(self.nodes(frame))
 
 
-def inversion_warning(scene: Scene, times: np.ndarray, inverted: np.ndarray) -> list[str]:
+def run_warnings(
+    scene: Scene, times: np.ndarray, inverted: np.ndarray, velocities: np.ndarray
+) -> list[str]:
+    """What to know before trusting a run; velocities: of frames one step apart."""
+    return [
+        *weight_warning(scene),
+        *_inversion_warning(scene, times, inverted),
+        *step_warnings(scene, velocities),
+    ]
+
+
+def _inversion_warning(scene: Scene, times: np.ndarray, inverted: np.ndarray) -> list[str]:
     """A sentence where cells were inside out, and what to do about it."""
     bad = np.flatnonzero(inverted > 0)
     if not len(bad):

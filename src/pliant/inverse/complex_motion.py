@@ -125,7 +125,7 @@ def complex_numbers(system: System, unknowns: UnknownSet, q: np.ndarray) -> Numb
     )
     stiffness = new["contact_stiffness"]
     if stiffness is None and system.contact is not None:
-        stiffness = system.contact.stiffness_per_modulus * np.mean(E)
+        stiffness = system.contact.following_stiffness(np.mean(E))
     return Numbers(
         lam, mu, density, new["mass_damping"], new["stiffness_damping"], new["gravity"], planes,
         stiffness, new["initial_velocity"], new["initial_spin"], law,
