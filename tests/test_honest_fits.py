@@ -205,3 +205,16 @@ def test_extrapolated_values_stay_possible():
     nothing = Evaluation(q, Loss(1.0), {0: seen})
     budget = error_budget(unknowns, q, nothing, np.ones(1), 1.0, [coarse])
     assert 0.45 < budget.extrapolated[0] < 0.5
+
+
+def test_a_grid_of_first_order_is_covered_too():
+    """From 88 at twice the spacing to 100: the limit is 104, or 112 if the order is one."""
+    unknowns = UnknownSet((make_unknown("youngs_modulus", 100.0, SCENE),))
+    q = unknowns.start()
+    seen = FrameMisfit(np.zeros(16), np.ones((16, 1)), np.ones(16) > 0)
+    nothing = Evaluation(q, Loss(1.0), {0: seen})
+    coarse = Repeat("grid", 2.0, 2.0, np.log([88.0]), 0.0, sure=1.0)
+    budget = error_budget(unknowns, q, nothing, np.zeros(1), 1.0, [coarse])
+    assert budget.causes["grid"] == pytest.approx([6.0])  # 12 within two of them, 4 within one
+    assert budget.extrapolated is not None
+    assert budget.extrapolated[0] == pytest.approx(100.0 * (100.0 / 88.0) ** (1.0 / 3.0))

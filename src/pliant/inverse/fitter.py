@@ -22,6 +22,7 @@ from pliant.inverse.problem import Problem
 from pliant.inverse.total_error import (
     GRID,
     GRID_ORDER,
+    SURE_GRID_ORDER,
     TIME_STEP,
     Repeat,
     scheme_order,
@@ -335,7 +336,8 @@ class Fitter:
                 log.info("no repeat with a coarser %s: %s", kind, error)
                 continue
             pattern = shared_square(found, self._noise(found))
-            out.append(Repeat(kind, max(space, step), p, found.q, pattern))
+            sure = SURE_GRID_ORDER if kind == GRID else None
+            out.append(Repeat(kind, max(space, step), p, found.q, pattern, sure))
         return out
 
     def _noise(self, e: Evaluation) -> float:
