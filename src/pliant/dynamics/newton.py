@@ -258,7 +258,7 @@ class Newton:
                     record.tangents += 1
                     self._made_for = keep
                 if old:
-                    forcing = self._worthwhile(forcing, goal / max(norm, 1e-300))
+                    forcing = self._worthwhile(goal / max(norm, 1e-300))
                 solution = self._solve(
                     r, norm, dx, given, forcing, refresh=not old, recent=recent if old else None
                 )
@@ -317,12 +317,12 @@ class Newton:
         keep_free(r, self.problem.matrix.free)
         return float(np.sqrt(dot(r, r)))
 
-    def _worthwhile(self, forcing: float, needed: float) -> float:
-        """Accuracy of a solve with a kept tangent: not beyond half of what such a one last missed.
+    def _worthwhile(self, needed: float) -> float:
+        """Accuracy of a solve with a kept tangent: not beyond what such a one last missed.
 
         needed: that after which Newton's method has converged.
         """
-        return float(np.clip(max(needed, 0.5 * self._missed), TIGHTEST, LOOSEST_LAST))
+        return float(np.clip(max(needed, self._missed), TIGHTEST, LOOSEST_LAST))
 
     def _solve(
         self, r: wp.array, norm: float, dx: wp.array, given: np.ndarray | None, forcing: float,
