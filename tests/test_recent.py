@@ -68,3 +68,22 @@ def test_it_never_harms(matrix):
     same = remembering(A, [one, one, one])  # not three directions but one
     assert same.improve(A, b, x, r) <= before
     assert np.isfinite(x.numpy()).all()
+
+
+def test_errors_that_follow_a_recurrence_are_foretold(matrix):
+    A, n = matrix, matrix.node_count
+    p, q = field(A, 1).numpy(), field(A, 2).numpy()  # a motion of one frequency
+    at = [np.cos(0.3 * k) * p + np.sin(0.3 * k) * q for k in range(DEPTH + 1)]
+    recent = remembering(A, [to_device(e, wp.vec3d) for e in at[:-1]])
+    x = zeros(n, wp.vec3d)
+    recent.predict(A, x)
+    assert np.abs(x.numpy() - at[-1]).max() < 1e-5
+    # what the prediction leaves is improved with the same images
+    wanted, r, exact = to_device(2.0 * p - q, wp.vec3d), zeros(n, wp.vec3d), zeros(n, wp.vec3d)
+    A.multiply(wanted, r)
+    right, dx = to_device(r.numpy(), wp.vec3d), zeros(n, wp.vec3d)
+    before = A.residual(right, dx, exact)
+    square = recent.improve_correction(dx, r)
+    assert square < 1e-12 * before
+    assert np.abs(dx.numpy() - wanted.numpy()).max() < 1e-5
+    assert square == pytest.approx(A.residual(right, dx, exact), rel=1e-6)
