@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
+from pliant.dynamics.law_system import make_system
 from pliant.dynamics.statics import solve_static_recorded
 
 NU = 0.3
@@ -170,7 +171,7 @@ def test_friction_on_a_slope():
 
 def test_a_box_set_down_on_the_floor_stays():
     """With its face exactly on the plane it is not thrown off, and comes to rest where the default
-    law carries its weight: 2 E ln(1 + exp(-10 d / h - 5)) = rho g H.
+    law carries its weight: at a distance of zero.
     """
     h, E, weight = 0.25, 2000.0, 9.81
     body = pl.GridBody(pl.shapes.box(center=(0.5, 0.5, 0.5), size=(1, 1, 1)), h)
@@ -181,6 +182,36 @@ def test_a_box_set_down_on_the_floor_stays():
     run = pl.simulate(scene, 150).displacements[:, :, 1]
     foot = run[:, body.nodes[:, 1] < 1e-9].mean(axis=1)
     assert np.abs(foot).max() < 0.25 * h
-    rest = -(np.log(np.expm1(weight / (2 * E))) + 5.0) * h / 10.0
     # points on the edges count the area of the side faces too, which lifts it a little
-    assert rest < foot[-1] < rest + 0.05 * h
+    assert 0.0 < foot[-1] < 0.05 * h
+
+
+@pytest.mark.parametrize("modulus", [1e4, 1e6, 1e8])
+def test_what_lies_on_the_floor_stays_there(modulus):
+    """A cube placed on the floor: no jump, no hovering, whatever it is made of."""
+    h = 0.01
+    body = pl.GridBody(pl.shapes.box(center=(0.0, 0.02, 0.0), size=(0.04, 0.04, 0.04)), h)
+    floor = pl.Plane(normal=(0, 1, 0), offset=0.0)
+    run = pl.simulate(pl.Scene(body, pl.Material(modulus, 0.3, 1000.0), obstacles=[floor]), 60)
+    low = np.array([run.surface(k)[:, 1].min() for k in range(run.steps + 1)])
+    assert np.abs(low).max() < 0.15 * h
+    sag = 1000.0 * 9.81 * 0.04 / modulus * 0.04
+    assert np.abs(run.displacements[-1]).max() < sag + 0.15 * h
+
+
+def test_the_default_law_presses_with_the_weight_where_a_body_touches():
+    body = pl.GridBody(pl.shapes.box(center=(0.0, 0.5, 0.0), size=(1.0, 1.0, 1.0)), 0.25)
+    floor = [pl.Plane(normal=(0, 1, 0), offset=0.0)]
+    scene = pl.Scene(body, pl.Material(1e6, 0.3, 1000.0), obstacles=floor)
+    contact = make_system(scene).contact
+    p = contact.points
+    touching = p.stiffness * np.log1p(np.exp(-p.sharpness * p.margin)) / p.sharpness
+    assert touching == pytest.approx(1000.0 * 9.81 * 1.0, rel=1e-12)
+    k, step = p.stiffness, 1e-6 * p.stiffness
+    slope = (contact.margin_at(k + step) - contact.margin_at(k - step)) / (2 * step)
+    assert p.margin_slope == pytest.approx(slope, rel=1e-6)
+    imaginary = np.imag(contact.margin_at(k + 1e-30j)) / 1e-30
+    assert p.margin_slope == pytest.approx(imaginary, rel=1e-12)
+    law = pl.ContactLaw(stiffness=1e7)
+    told = make_system(pl.Scene(body, pl.Material(1e6), obstacles=floor, contact=law)).contact
+    assert (told.points.margin, told.points.margin_slope) == (0.125, 0.0)

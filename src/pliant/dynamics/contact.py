@@ -164,23 +164,24 @@ class _Gather:
     weight: wp.array
 
 
-def _margin(law: ContactLaw, spacing: float) -> float:
-    if law.margin is not None:
-        return law.margin
-    return 0.5 * spacing if law.sharpness is None else 0.0
+WEIGHTLESS = 1e-7
+"""Least weight over Young's modulus that the default margin counts with."""
 
 
 class Contact:
     """Contact of one body with the obstacles of a scene.
 
-    burden: what the body presses by its own weight beyond LIGHT times its modulus [Pa]: a body
+    weight: what the body presses by lying there [Pa]. Where it just touches, the default law
+    presses as much: with a share of its modulus instead, a stiff body would be thrown up from the
+    floor it lies on, and float above it. burden: weight beyond LIGHT times the modulus [Pa]: a body
     that sags under itself would sink through springs that follow its modulus alone.
     """
 
-    def __init__(self, body: Body, obstacles, law: ContactLaw, *, burden: float = 0.0):
-        self.law = law
+    def __init__(
+        self, body: Body, obstacles, law: ContactLaw, *, weight: float = 0.0, burden: float = 0.0
+    ):
         self._body = body
-        self.stiffness_per_modulus = 0.0 if law.stiffness else DEFAULT_STIFFNESS / body.spacing
+        self._weight = weight
         self._least = burden * DEFAULT_STIFFNESS / body.spacing
         points = body.surface.points
         rest = body.surface.positions(body.nodes)
@@ -192,12 +193,8 @@ class Contact:
         data.weights = to_device(points.weights, wp.float64)
         data.area = to_device(body.surface.point_areas(rest), wp.float64)
         data.positions = to_device(positions, wp.vec3d)
-        data.stiffness = law.stiffness or 0.0
-        data.sharpness = law.sharpness or 10.0 / body.spacing
-        data.margin = _margin(law, body.spacing)
-        data.friction = law.friction
-        data.slip_speed = law.slip_speed
         self.points = data
+        self.set_law(law)
         self.count = len(points)
         self.node_count = len(body.nodes)
         self.obstacles = [_obstacle_data(o, body) for o in obstacles]
@@ -211,23 +208,64 @@ class Contact:
         self.block = zeros(self.count, wp.mat33d)
 
     def set_obstacles(self, obstacles, law: ContactLaw) -> None:
-        """Other planes (sampled shapes stay as they are) and another stiffness."""
+        """Other planes (sampled shapes stay as they are) and another law."""
         for k, o in enumerate(obstacles):
             if isinstance(o, Plane):
                 self.obstacles[k] = _obstacle_data(o, self._body)
+        self.set_law(law)
+
+    def set_law(self, law: ContactLaw) -> None:
+        """Take over a law; one without a stiffness gets it by `set_stiffness`."""
+        p, spacing = self.points, self._body.spacing
         self.law = law
-        if law.stiffness:
-            self.stiffness_per_modulus = 0.0
-            self.points.stiffness = law.stiffness
+        self.stiffness_per_modulus = 0.0 if law.stiffness else DEFAULT_STIFFNESS / spacing
+        p.stiffness = law.stiffness or 0.0
+        p.sharpness = law.sharpness or 10.0 / spacing
+        p.margin = law.margin or 0.0
+        if law.margin is None and law.sharpness is None:
+            p.margin = 0.5 * spacing
+        p.margin_slope = 0.0
+        p.friction, p.slip_speed = law.friction, law.slip_speed
+
+    @property
+    def _margin_follows(self) -> bool:
+        """Whether nothing but the body tells where the law sets in."""
+        given = self.law.stiffness or self.law.sharpness or self.law.margin is not None
+        return not given and self._weight > 0.0
 
     def set_stiffness(self, youngs_modulus: float) -> None:
         """A law without a stiffness of its own follows the body's modulus."""
         if self.stiffness_per_modulus > 0.0:
-            self.points.stiffness = self.following_stiffness(youngs_modulus)
+            p = self.points
+            p.stiffness = self.following_stiffness(youngs_modulus)
+            p.margin = float(self.margin_at(p.stiffness))
+            p.margin_slope = self._margin_slope()
 
     def following_stiffness(self, youngs_modulus: Any) -> Any:
         """Stiffness [Pa/m] of a law that gives none."""
         return self.stiffness_per_modulus * youngs_modulus + self._least
+
+    def margin_at(self, stiffness: Any) -> Any:
+        """Margin [m] of the law with this stiffness k: s(0) is the weight, k softplus(-a m) / a."""
+        if not self._margin_follows:
+            return self.points.margin
+        a = float(self.points.sharpness)
+        return -np.log(np.expm1(self._pressed(stiffness))) / a
+
+    def _pressed(self, stiffness: Any) -> Any:
+        """Weight times sharpness over stiffness, q."""
+        share = self._weight * float(self.points.sharpness) / stiffness
+        least = WEIGHTLESS * float(self.points.sharpness) * self._body.spacing / DEFAULT_STIFFNESS
+        return np.where(np.real(share) > least, share, least)
+
+    def _margin_slope(self) -> float:
+        """Change of the margin with the stiffness: q / (k a (1 - e^-q))."""
+        p = self.points
+        k, a = float(p.stiffness), float(p.sharpness)
+        q = float(self._pressed(k))
+        if not self._margin_follows or q * k != self._weight * a:
+            return 0.0
+        return q / (k * a * -np.expm1(-q))
 
     def add_forces(
         self,

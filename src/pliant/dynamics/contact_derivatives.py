@@ -139,7 +139,8 @@ def _tangent(
     n = t.n
     d = t.d
     dn = d_normal + by.turning * d_ahead
-    dd = wp.dot(by.slope, d_ahead) + wp.dot(d_normal, ahead) - d_offset
+    d_margin = p.margin_slope * d_stiffness  # the law sees distance and margin together
+    dd = wp.dot(by.slope, d_ahead) + wp.dot(d_normal, ahead) - d_offset + d_margin
     s = pressure(p, d)
     slope = pressure_slope(p, d)
     rel = d_stiffness / p.stiffness
@@ -154,7 +155,7 @@ def _tangent(
         d_now = carried(p, i, du)
         was = touch(o, now)
         by_now = turn(o, now)
-        change = wp.dot(by_now.slope, d_now) + wp.dot(d_normal, now) - d_offset
+        change = wp.dot(by_now.slope, d_now) + wp.dot(d_normal, now) - d_offset + d_margin
         before = pressure(p, was.d)
         total += (f_old * (pressure_slope(p, was.d) * change + rel * before)) * was.n
         total += (f_old * before) * (d_normal + by_now.turning * d_now)
@@ -226,7 +227,7 @@ def _adjoint(
     n_bar -= wp.dot(n, old) * vt_bar + wp.dot(n, vt_bar) * old
     s_bar = f_new * along + c_bar * p.friction / r
     d_bar = s_bar * slope + slope_bar * pressure_curvature(p, d)
-    stiffness_bar = (s_bar * s + slope_bar * slope) / p.stiffness
+    stiffness_bar = (s_bar * s + slope_bar * slope) / p.stiffness + d_bar * p.margin_slope
     base_u_bar[i] = base_u_bar[i] + (implicit * q_bar) * n
     turned = wp.transpose(by.turning) * n_bar
     predicted_bar[i] = predicted_bar[i] + d_bar * by.slope - (implicit * q_bar) * n + turned
@@ -240,7 +241,7 @@ def _adjoint(
         was_along = wp.dot(bar, was.n)
         was_bar = (f_old * before) * bar
         d_bar = f_old * was_along * pressure_slope(p, was.d)
-        stiffness_bar += f_old * was_along * before / p.stiffness
+        stiffness_bar += f_old * was_along * before / p.stiffness + d_bar * p.margin_slope
         u_bar[i] = u_bar[i] + d_bar * by_now.slope + wp.transpose(by_now.turning) * was_bar
         n_bar += was_bar + d_bar * now
         offset_bar -= d_bar

@@ -13,7 +13,7 @@ import warp as wp
 
 @wp.struct
 class PointData:
-    """Surface points and the contact law, on the device."""
+    """Surface points and the contact law, on the device; margin_slope: d margin / d stiffness."""
 
     m: wp.int32
     nodes: wp.array2d(dtype=wp.int32)
@@ -23,6 +23,7 @@ class PointData:
     stiffness: wp.float64
     sharpness: wp.float64
     margin: wp.float64
+    margin_slope: wp.float64
     friction: wp.float64
     slip_speed: wp.float64
 

@@ -37,9 +37,10 @@ class ContactLaw:
 
     pressure(d) = stiffness * ln(1 + exp(-sharpness (d + margin))) / sharpness, for the distance d
     to the obstacle. stiffness [Pa/m] defaults to 20 times Young's modulus over the spacing;
-    sharpness [1/m] to 10 over the spacing. margin [m] defaults to half a spacing where sharpness is
-    not given, else to 0: a body that just touches then feels 1 % of Young's modulus, about its
-    weight, and is not pushed off. friction: Coulomb coefficient, smoothed below slip_speed [m/s].
+    sharpness [1/m] to 10 over the spacing. margin [m], where none of the three is given, is such
+    that a body which just touches feels the pressure of its own weight, and is not pushed off; else
+    half a spacing, or 0 with a sharpness of its own. friction: Coulomb coefficient, smoothed below
+    slip_speed [m/s].
     """
 
     stiffness: float | None = None

@@ -103,7 +103,10 @@ class System:
         self.mass = MassMatrix(body)
         self.contact: Contact | None = None
         if scene.obstacles:
-            self.contact = Contact(body, scene.obstacles, scene.contact, burden=_burden(scene))
+            self.contact = Contact(
+                body, scene.obstacles, scene.contact, weight=own_weight(scene),
+                burden=_burden(scene),
+            )  # fmt: skip
         self.preconditioner = make_preconditioner(scene, self.boundary.free)
         if self.boundary.walls is not None and isinstance(self.preconditioner, Multigrid):
             sweeps = WALL_SWEEPS if self._consistent_walls else PENALTY_SWEEPS

@@ -252,6 +252,7 @@ def contact_forces(contact, obstacles, stiffness, u, v, predicted, found, *, f_n
     found: displacement and velocity at its end; moved: whether the unknown moves the displacement.
     """
     p = contact.points
+    margin = contact.margin_at(stiffness)
     nodes, weights = p.nodes.numpy(), p.weights.numpy()
     X, area = p.positions.numpy(), p.area.numpy()
 
@@ -259,7 +260,7 @@ def contact_forces(contact, obstacles, stiffness, u, v, predicted, found, *, f_n
         return np.einsum("pj,pji->pi", weights, field[nodes])
 
     def pressure(d):
-        z = -p.sharpness * (d + p.margin)
+        z = -p.sharpness * (d + margin)
         small = np.where(np.real(z) > 35.0, 0.0, z)
         soft = np.where(np.real(z) > 35.0, z, np.log1p(np.exp(small)))
         slope = 1.0 / (1.0 + np.exp(-np.where(np.real(z) < -700.0, -700.0, z)))
