@@ -2,10 +2,10 @@
 
     PLIANT_DATA=... python benchmarks/default_step.py [--steps N] [CASE ...]
 
-Both bodies move from rest; the quicker of two rounds counts, in which the models take turns, so that
-a slow minute of the machine meets both. A run's first steps cost the default model more, because
-its first guesses learn from the steps before them: with --steps 30 that is half of what is measured.
-Required: at most 1.6.
+Both bodies move from rest; the quicker of two rounds counts, in which the models take turns, so
+that a slow minute of the machine meets both. A run's first steps cost the default model more,
+because its first guesses learn from the steps before them: with --steps 30 that is half of what is
+measured. Required: at most 1.6.
 """
 
 import argparse
