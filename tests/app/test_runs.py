@@ -13,6 +13,8 @@ from command_line import block, in_process, pliant, write
 
 from pliant.app.runs import Interrupted, RunDirectory, RunFailed, describe, run_scene
 from pliant.app.scene_files import build_scene, load_scene
+from pliant.dynamics.march import FRESH
+from pliant.dynamics.system import SMALL_BODY
 from waiting import PATIENCE
 
 MOVED = block(
@@ -100,6 +102,31 @@ def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, every):
             assert np.array_equal(x, y)
         assert np.array_equal(a.work[:, 0], b.work[:, 0])
     assert not (parts.path / "checkpoint.npz").exists()
+
+
+@pytest.mark.parametrize("every", [1, 1000])
+def test_a_body_whose_solver_remembers_ends_with_the_same_bits(tmp_path, every):
+    """Large enough for a hierarchy of grids and a past; saved seldom, it goes on from its anchor."""
+    description = block(body={"kind": "grid", "spacing": 0.125})
+    steps, stops = FRESH + 6, (3, FRESH + 3)
+    scene, whole = begun(tmp_path / "whole", description)
+    assert len(scene.body.nodes) >= SMALL_BODY
+    run_scene(scene, whole, steps=steps, every=every)
+    scene, parts = begun(tmp_path / "parts", description)
+    for step in stops:
+
+        def progress(done, step=step):
+            if done == step:
+                signal.raise_signal(signal.SIGINT)
+
+        with pytest.raises(Interrupted):
+            run_scene(build_scene(description), parts, steps=steps, every=every, progress=progress)
+    assert (parts.path / "anchor.npz").exists() == (every == 1000)
+    run_scene(build_scene(description), parts, steps=steps, every=every)
+    a, b = whole.read_state(steps), parts.read_state(steps)
+    for x, y in ((a.u, b.u), (a.v, b.v), (a.a, b.a)):
+        assert np.array_equal(x, y)
+    assert np.array_equal(whole.work()[:, 0], parts.work()[:, 0])
 
 
 def test_a_signal_from_outside(tmp_path):
