@@ -106,7 +106,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, every):
 
 @pytest.mark.parametrize("every", [1, 1000])
 def test_a_body_whose_solver_remembers_ends_with_the_same_bits(tmp_path, every):
-    """Large enough for a hierarchy of grids and a past; saved seldom, it goes on from its anchor."""
+    """Large enough for a hierarchy and a past; saved seldom, it goes on from its anchor."""
     description = block(body={"kind": "grid", "spacing": 0.125})
     steps, stops = FRESH + 6, (3, FRESH + 3)
     scene, whole = begun(tmp_path / "whole", description)

@@ -1,5 +1,7 @@
 """Scene files: what goes in comes out, and what is wrong is named."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from command_line import block, write
@@ -149,3 +151,15 @@ def test_bunny_and_dragon_say_where_their_grids_come_from(monkeypatch, tmp_path)
         load_scene("bunny")
     pl.shapes.sample(pl.shapes.sphere(radius=0.5), spacing=0.2).save(tmp_path / "b.npz")
     assert load_builtin("bunny", shape=tmp_path / "b.npz").body.spacing == 0.2
+
+
+def test_a_replaced_body_is_what_is_saved(tmp_path):
+    """The scene remembers the description it came from; another body is not in it."""
+    scene = build_scene(block())
+    finer = pl.GridBody(pl.shapes.box(center=(0.4, 0.0, 0.0), size=(0.8, 0.3, 0.3)), 0.1)
+    replace(scene, body=finer).save(tmp_path / "finer.toml")
+    again = load_scene(tmp_path / "finer.toml")
+    assert np.array_equal(again.body.nodes, finer.nodes)
+    assert again.source["steps"] == scene.source["steps"]
+    scene.save(tmp_path / "same.toml")
+    assert np.array_equal(load_scene(tmp_path / "same.toml").body.nodes, scene.body.nodes)

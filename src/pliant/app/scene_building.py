@@ -84,6 +84,7 @@ def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
             "steps": table.steps,
             "shape": shape.to_dict() if shape is not None else None,
             "body": table.body.model_dump(exclude_none=True),
+            "made": body,
         },
     )
 

@@ -60,7 +60,11 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
 
 def _origin(scene: Scene) -> dict[str, Any]:
     """What the scene, or else its body, remembers of how the body was made."""
-    origin = scene.source or getattr(scene.body, "origin_of", None)
+    told = scene.source or {}
+    origin = told
+    if told.get("made") is not scene.body:  # the body was replaced since: it speaks for itself
+        words = {k: told[k] for k in ("title", "description", "steps") if k in told}
+        origin = {**words, **(scene.body.origin_of or {})}
     if not origin or "body" not in origin:
         raise BadInput(
             "This scene was not built from a description, and its body knows no shape: name the "
