@@ -60,8 +60,8 @@ RIM = 14.0
 """Penalty, over modulus / spacing, of walls without consistency terms where they end on a surface
 that goes on: twice that of Nitsche's method in a full cell. First frequency of a torus held at its
 top, at 4, 6, 8 cells across: +5.4, +3.9, +2.7 % without this, +1.5, +0.6, +0.5 % with it; with
-consistency terms +2.2, +0.8, +0.9 %. Chosen by this torus and a beam in a sleeve: at 20 it is +1.0 %
-at six cells, at 28 +1.3 %. Slip here makes up for some of what cut cells are too stiff by."""
+consistency terms +2.2, +0.8, +0.9 %. Chosen by this torus and a beam in a sleeve: at 20 it is
++1.0 % at six cells, at 28 +1.3 %. Slip here makes up for some stiffness of cut cells."""
 
 RIM_SHARE = 1.0 / 3.0
 """Free share of the surface around a cell from which on all of RIM acts; below it, in proportion.
