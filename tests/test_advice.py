@@ -93,3 +93,19 @@ def test_strangers_among_the_points(problem):
     assert "left out." in said(problem, r=r, kind="tukey")
     r[:500] = 0.03
     assert "do not fit everywhere" in said(problem, r=r)
+
+
+def test_a_modulus_is_as_right_as_the_density_given():
+    """Gravity and inertia alone: what is seen is E / rho; a known force tells them apart."""
+    seen = pl.NodeMotions.of(pl.simulate(SCENE, 5))
+
+    def problem_of(scene, *names):
+        members = tuple(make_unknown(n, STARTS[n], scene) for n in names)
+        return Problem(scene, seen, UnknownSet(members))
+
+    alone = said(problem_of(SCENE, "youngs_modulus"))
+    assert "Only youngs_modulus / density is seen, 2000 per unit density" in alone
+    assert said(problem_of(SCENE, "youngs_modulus", "density")) == ""
+    assert said(problem_of(SCENE, "mass_damping")) == ""
+    pushed = replace(SCENE, loads=[pl.PointLoad((0.0, 1.0, 0.0), (0.1, 0.0, 0.0))])
+    assert said(problem_of(pushed, "youngs_modulus")) == ""

@@ -86,20 +86,22 @@ def test_cycle_with_stiff_nodes_is_symmetric():
 
 
 def test_a_past_saves_iterations():
-    """A swinging bar whose first guesses have a past, against one whose have none."""
+    """A swinging bar whose first guesses have a past, against one whose have none; both keep their
+    tangents, or the second would be compared with fresh ones, which need fewer iterations.
+    """
     taken = []
     for forgetful in (False, True):
         system = LawSystem(replace(held_bar(), gravity=(0.0, -2.0, 0.0)))
-        if forgetful:
-            system._recent = None
         state = system.initial_state()
         for _ in range(30):
+            if forgetful:
+                system._recent.forget()
             state, record = system.step(state)
             assert record.solution.residual <= record.solution.target
         late = system.newton_records[10:]
         taken.append([sum(r.iterations for r in late), sum(r.solver_iterations for r in late)])
     assert taken[0][0] <= taken[1][0]
-    assert taken[0][1] < 0.9 * taken[1][1]
+    assert taken[0][1] < 0.75 * taken[1][1]
 
 
 def test_same_bits_at_walls_for_one_and_two_threads():

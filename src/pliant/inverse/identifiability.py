@@ -72,6 +72,7 @@ def advise(
         out.append(f"The data see only roughly, to one sigma: {', '.join(rough)}.")
     out += _at_bounds(problem, q)
     out += _integrator_damping(problem, labels, values)
+    out += _given_density(problem, labels, values)
     for i, label in enumerate(labels):
         error = (discretisation or {}).get(label, 0.0)
         if error > 2.0 * sigma[i]:
@@ -169,6 +170,24 @@ def _tied(labels, values, covariance, i, j, c) -> str:
         f"{names[0]} and {names[1]} are seen only in combination (correlation {c:.3f}): the data "
         f"fix their {kind}, not each of them. Hold one of them or give a prior."
     )
+
+
+def _given_density(problem: Problem, labels, values) -> list[str]:
+    """Say where a modulus is as right as the density that was given.
+
+    Weight and inertia are all that moves the body, so that a density wrong by a fifth fits as well
+    with a modulus wrong by a fifth: no residual tells.
+    """
+    scene = problem.scene
+    if "youngs_modulus" not in labels or "density" in labels or scene.loads:
+        return []
+    modulus = values[labels.index("youngs_modulus")]
+    density = float(np.mean(scene.material.density))
+    return [
+        f"Only youngs_modulus / density is seen, {modulus / density:.5g} per unit density: "
+        f"youngs_modulus is as right as the density given ({density:.4g}), which no error bar "
+        "covers. Weigh the body; where that leaves doubt, make density an unknown with a prior."
+    ]
 
 
 def _at_bounds(problem: Problem, q: np.ndarray) -> list[str]:
