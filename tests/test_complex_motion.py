@@ -60,6 +60,12 @@ CASES = {
         ),
         BASE | GROUND,
     ),
+    "a plane that follows the modulus": (  # stiffness and margin of the default contact law
+        lambda: scene_of(
+            cube(), obstacles=[pl.Plane(offset=-0.2)], integrator=pl.GeneralisedAlpha(dt=0.01)
+        ),
+        {n: BASE[n] for n in ("youngs_modulus", "poisson_ratio", "density")},
+    ),
     "a law in cut cells": (
         lambda: scene_of(
             ball(), fixed=WALL, law=LAWS["neo-hookean"].from_moduli(2e3, 0.3),

@@ -135,6 +135,12 @@ def test_falling_on_the_ground(scheme):
     check(scene, unknowns | {"contact_stiffness": 300.0})
 
 
+def test_contact_that_follows_the_modulus():
+    """The default law: its stiffness and its margin change with Young's modulus."""
+    scene = replace(falling(integrator=pl.GeneralisedAlpha(0.01)), contact=pl.ContactLaw())
+    check(scene, {"youngs_modulus": 500.0, "ground_offset": scene.obstacles[0].offset})
+
+
 @pytest.mark.parametrize("make", [held, falling])
 def test_tangent_and_adjoint_over_thirty_steps(make):
     misfit = Misfit(make(integrator=pl.Newmark1(0.02, 0.6)), MATERIAL, steps=30)

@@ -255,15 +255,19 @@ class Contact:
     def _pressed(self, stiffness: Any) -> Any:
         """Weight times sharpness over stiffness, q."""
         share = self._weight * float(self.points.sharpness) / stiffness
-        least = WEIGHTLESS * float(self.points.sharpness) * self._body.spacing / DEFAULT_STIFFNESS
-        return np.where(np.real(share) > least, share, least)
+        return np.where(np.real(share) > self._least_pressed, share, self._least_pressed)
+
+    @property
+    def _least_pressed(self) -> float:
+        """q of a body whose weight is WEIGHTLESS times its modulus."""
+        return WEIGHTLESS * float(self.points.sharpness) * self._body.spacing / DEFAULT_STIFFNESS
 
     def _margin_slope(self) -> float:
         """Change of the margin with the stiffness: q / (k a (1 - e^-q))."""
         p = self.points
         k, a = float(p.stiffness), float(p.sharpness)
         q = float(self._pressed(k))
-        if not self._margin_follows or q * k != self._weight * a:
+        if not self._margin_follows or q <= self._least_pressed:
             return 0.0
         return q / (k * a * -np.expm1(-q))
 
