@@ -2,17 +2,18 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test test-slow soak browser bench bench-check lint docs clean
+.PHONY: demo test test-slow soak hostile browser bench bench-check studies lint format docs clean
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,lint]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[test,lint,docs]'
 	touch $@
 
 demo: .venv/installed
 	$(BIN)/pliant demo --out runs/demo
 
 test: .venv/installed .venv/browser
+	$(BIN)/ruff check .
 	$(BIN)/python -m pytest
 
 test-slow: .venv/installed
@@ -35,7 +36,11 @@ browser: .venv/browser
 
 # Random ordinary scenes with nothing but defaults; a part of them is in make test.
 soak: .venv/installed
-	$(BIN)/python -m pytest -m slow tests/test_soak.py
+	$(BIN)/python -m pytest -m slow tests/whole/test_soak.py
+
+# Thousands of bad inputs; a tenth of them is in make test.
+hostile: .venv/installed
+	$(BIN)/python -m pytest -m slow tests/whole/test_hostile.py
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
@@ -51,11 +56,12 @@ lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 
-.venv/docs-installed: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
-	touch $@
+# What `make lint` would complain of and can be put right by itself.
+format: .venv/installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
-docs: .venv/docs-installed
+docs: .venv/installed
 	$(BIN)/python -m mkdocs build --quiet
 
 clean:

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.scenes import load_builtin
+from pliant.app.describing.scenes import load_builtin
 from pliant.core.errors import BadInput
 from pliant.dynamics.integrators import ImplicitEuler
-from pliant.dynamics.law_system import make_system
 from pliant.dynamics.loads import Fixed, Traction
 from pliant.dynamics.march import march
 from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import Scene
-from pliant.fem.embedding import Embedding
-from pliant.fem.grid_body import GridBody
+from pliant.fem.bodies.embedding import Embedding
+from pliant.fem.bodies.grid_body import GridBody
+from pliant.fem.bodies.tet_body import TetBody
 from pliant.fem.material import Material
-from pliant.fem.tet_body import TetBody
 from pliant.geometry.shapes import box, torus
 
 CASES = ("cuboid", "tets", "torus", "bunny", "dragon", "tet-torus")
@@ -106,7 +105,7 @@ def measure(
 
     Means, because steps differ: a falling body costs nothing to solve until it lands.
     """
-    system = make_system(scene)
+    system = scene.make_model()
     motion = march(system, system.initial_state(), until=steps + 1)
     next(motion)  # compiles, and sets the hierarchy up
     rows, iterations = [], []

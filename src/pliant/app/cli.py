@@ -1,67 +1,92 @@
-"""The command line: `pliant COMMAND`. Each command is a module of app.commands."""
+"""The entry point, `pliant COMMAND`: whatever happens in a command ends here, in one sentence.
 
+It imports next to nothing before it can answer Ctrl-C, a closed pipe, or a defect.
+"""
+
+import logging
+import os
+import signal
 import sys
-from typing import Annotated
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
 
-import typer
-
-import pliant
-from pliant.app.commands import (
-    bench,
-    check_gradients,
-    demo,
-    export,
-    landscape,
-    modes,
-    observe,
-    reconstruct,
-    render,
-    scenes,
-    simulate,
-    static,
-    view,
+from pliant.app.terminal.endings import BAD_INPUT, INTERRUPTED
+from pliant.app.terminal.last_words import (
+    PrintableLines,
+    complain,
+    complaints,
+    report_defect,
 )
-from pliant.app.console import BAD_INPUT
-
-app = typer.Typer(
-    name="pliant",
-    help="Elastic bodies: simulate them, and find out what they are made of.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-
-for module in (demo, scenes, simulate, static, modes, observe, reconstruct, landscape,
-               check_gradients, bench, view, render, export):  # fmt: skip
-    module.register(app)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(pliant.__version__)
-        raise typer.Exit
-
-
-@app.callback()
-def _main(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
-    ] = False,
-) -> None:
-    pass
 
 
 def main() -> None:
     """Entry point of the `pliant` command."""
+    for name in ("stdout", "stderr"):  # None where it was closed before we began
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+    said = complaints()
     try:
-        code = app(sys.argv[1:] or ["--help"], prog_name="pliant", standalone_mode=False)
+        with _stopping():
+            code = _run(sys.argv[1:])
+        if code == INTERRUPTED and complaints() == said:
+            raise KeyboardInterrupt  # which typer takes without a word
+    except KeyboardInterrupt:
+        complain("Interrupted.")
+        code = INTERRUPTED
+    except BrokenPipeError:
+        code = 1  # the reader of our output has gone: nothing left to say, to nobody
+        _be_silent()
+    except OSError as error:  # a full disk under standard output, for example
+        complain(f"{error.strerror or error}.")
+        code = BAD_INPUT
+        _be_silent()
     except Exception as error:
+        code = report_defect(error)
+    sys.exit(code)
+
+
+def _run(words: list[str]) -> int:
+    from pliant.app.terminal.application import app
+
+    if logging.lastResort is not None:  # what writes warnings where nobody has asked for a log
+        logging.lastResort.setFormatter(PrintableLines())
+    try:
+        code = app(words or ["--help"], prog_name="pliant", standalone_mode=False)
+    except Exception as error:
+        if type(error).__name__ == "Abort":
+            raise KeyboardInterrupt from None  # what typer makes of Ctrl-C
         # a wrong option or argument; typer carries its own copy of click, so no class to name
         if not hasattr(error, "format_message"):
             raise
-        message = " ".join(str(error.format_message()).split())  # type: ignore[attr-defined]
-        sys.stderr.write(f"pliant: {message} (see pliant --help)\n")
-        sys.exit(BAD_INPUT)
-    sys.exit(code if isinstance(code, int) else 0)
+        complain(f"{error.format_message()} (see pliant --help)")  # type: ignore[attr-defined]
+        return BAD_INPUT
+    return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """While active, SIGTERM and SIGHUP are as Ctrl-C, so that temporary files are removed."""
+
+    def stop(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    before = {}
+    for name in ("SIGTERM", "SIGHUP"):
+        # only the main thread may set handlers, and nohup's wish is kept
+        with suppress(ValueError, AttributeError):
+            number = getattr(signal, name)
+            if signal.getsignal(number) == signal.SIG_DFL:
+                before[number] = signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _be_silent() -> None:
+    """What is still to be written at the end goes nowhere."""
+    with suppress(OSError, ValueError):
+        for stream in (sys.stdout, sys.stderr):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

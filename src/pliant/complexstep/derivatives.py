@@ -15,7 +15,11 @@ STEP = 1e-40
 
 
 def derivative(
-    function: Callable[[Any], Any], x: Any, *, order: int = 1, step: float = STEP,
+    function: Callable[[Any], Any],
+    x: Any,
+    *,
+    order: int = 1,
+    step: float = STEP,
     fast: bool = False,
 ) -> Any:
     """order-th derivative of a function of one number (or elementwise of an array)."""
@@ -26,8 +30,12 @@ def derivative(
 
 
 def mixed_partial(
-    function: Callable[..., Any], at: Sequence[Any], orders: Sequence[int], *,
-    step: float = STEP, fast: bool = False,
+    function: Callable[..., Any],
+    at: Sequence[Any],
+    orders: Sequence[int],
+    *,
+    step: float = STEP,
+    fast: bool = False,
 ) -> Any:
     """d^n f / (dx_1^k_1 ... dx_p^k_p), n = k_1 + ... + k_p: the units are dealt out (eq. 4.27)."""
     total = int(sum(orders))

@@ -26,9 +26,7 @@ def from_real_form(M: np.ndarray, order: int) -> Any:
     if order == 0:
         return M
     n, m = M.shape[0] // 2, M.shape[1] // 2
-    return Multicomplex(
-        from_real_form(M[:n, :m], order - 1), from_real_form(M[n:, :m], order - 1)
-    )
+    return Multicomplex(from_real_form(M[:n, :m], order - 1), from_real_form(M[n:, :m], order - 1))
 
 
 def through(routine: Callable[[np.ndarray], np.ndarray], z: Any) -> Any:

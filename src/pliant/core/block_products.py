@@ -127,6 +127,7 @@ _ROTATED = """
         }
         wp::mat33d E = G;
         if (averaged) E = wp::mul(volume, wp::outer(means.data[mean + low], means.data[mean + b]));
+        if (averaged) G = wp::add(wp::mul(varying, G), wp::mul(1.0 - varying, E));
         wp::mat33d B = wp::add(wp::mul(lam, E), wp::mul(mu, wp::transpose(G)));
         B = wp::mul(wp::mul(R, B), wp::transpose(R));
         for (int p = 0; p < 3; ++p) B.data[p][p] += mu * wp::trace(G);
@@ -141,30 +142,34 @@ _ROTATED = """
     const double *integrals = table.data + row;
     const double *own = (const double *)(means.data + mean + low);
     const double l = lam * volume, m0 = l * own[0], m1 = l * own[1], m2 = l * own[2];
+    const double v = mu * volume * (1.0 - varying), shear = averaged ? varying * mu : mu;
+    const lanes own_turned = v * (own[0] * r0 + own[1] * r1 + own[2] * r2);
     for (wp::int32 b = low; b < k; ++b) {
         const wp::uint8 *place = places.data + 9 * (pair + b);
         const double *sign = signs.data + 9 * (pair + b);
         double g[9];
         for (int q = 0; q < 9; ++q) g[q] = sign[q] * integrals[place[q]];
         double *out = (double *)(values.data + start + slots.data[slot + b]);
-        // rows of H R^T with H = E + mu G^T, E = lam G or lam V m_a m_b^T
+        // rows of H R^T with H = lam E + mu G^T
         lanes e0, e1, e2;
+        double shift = shear * (g[0] + g[4] + g[8]);
         if (averaged) {
             const double *n = (const double *)(means.data + mean + b);
             const lanes turned = n[0] * r0 + n[1] * r1 + n[2] * r2;
-            e0 = m0 * turned, e1 = m1 * turned, e2 = m2 * turned;
+            e0 = m0 * turned + n[0] * own_turned, e1 = m1 * turned + n[1] * own_turned;
+            e2 = m2 * turned + n[2] * own_turned;
+            shift += v * (own[0] * n[0] + own[1] * n[1] + own[2] * n[2]);
         } else {
             e0 = lam * (g[0] * r0 + g[1] * r1 + g[2] * r2);
             e1 = lam * (g[3] * r0 + g[4] * r1 + g[5] * r2);
             e2 = lam * (g[6] * r0 + g[7] * r1 + g[8] * r2);
         }
-        const lanes t0 = e0 + mu * (g[0] * r0 + g[3] * r1 + g[6] * r2);
-        const lanes t1 = e1 + mu * (g[1] * r0 + g[4] * r1 + g[7] * r2);
-        const lanes t2 = e2 + mu * (g[2] * r0 + g[5] * r1 + g[8] * r2);
+        const lanes t0 = e0 + shear * (g[0] * r0 + g[3] * r1 + g[6] * r2);
+        const lanes t1 = e1 + shear * (g[1] * r0 + g[4] * r1 + g[7] * r2);
+        const lanes t2 = e2 + shear * (g[2] * r0 + g[5] * r1 + g[8] * r2);
         const lanes b0 = r[0] * t0 + r[1] * t1 + r[2] * t2;
         const lanes b1 = r[3] * t0 + r[4] * t1 + r[5] * t2;
         const lanes b2 = r[6] * t0 + r[7] * t1 + r[8] * t2;
-        const double shift = mu * (g[0] + g[4] + g[8]);
         const lanes first = {shift, 0, 0, 0};
         *(lanes *)out += __builtin_shufflevector(b0, b1, 0, 1, 2, 4) + first;
         *(lanes *)(out + 4) += __builtin_shufflevector(b1, b2, 1, 2, 4, 5) + first;
@@ -327,11 +332,13 @@ def add_rotated(
     mean: wp.int32,
     volume: wp.float64,
     averaged: wp.bool,
+    varying: wp.float64,
 ):
-    """values[start + slots[slot + b]] += R (E + mu G^T) R^T + mu tr(G) I for low <= b < k.
+    """values[start + slots[slot + b]] += R (lam E + mu G^T) R^T + mu tr(G) I for low <= b < k.
 
-    G_q = signs[9 (pair + b) + q] table[row + places[9 (pair + b) + q]], both tables seen as flat;
-    E = lam G, or lam volume means[mean + low] (x) means[mean + b] if averaged.
+    G_q = signs[9 (pair + b) + q] table[row + places[9 (pair + b) + q]], both tables seen as flat,
+    and E = G. If averaged, E = volume means[mean + low] (x) means[mean + b] and varying G +
+    (1 - varying) E instead of G.
     """
     ...
 

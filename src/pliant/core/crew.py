@@ -9,6 +9,11 @@ other programs or the host slow down get less to do, and a helper that is asleep
 board they share holds one launch at a time. Its `TICKET` counts the pieces taken; whoever raises it
 by one owns that piece, and the launch is over when `DONE` has counted as many. Nothing here touches
 results, so they do not depend on who did which piece.
+
+A helper that spins gives way to whoever else wants its core. Where other programs keep the cores
+busy, Linux wakes a helper on its caller's own core, and its spinning would take half of the time
+there: a step with two threads took 1.6 times as long as with one, and now takes as long (measured
+by benchmarks/busy_core.py). It gives way between pieces, so nobody waits for it meanwhile.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -26,6 +31,8 @@ from typing import Any
 import numpy as np
 import warp as wp
 
+from pliant.core.compiling import loading
+
 BOARD = 32
 """Words of 8 bytes on the board, in cache lines of eight: TICKET 0 (the launch's number, 32 bits,
 its pieces and the pieces taken, 16 each), DONE 8, the launch 16 to 20 (see `Call.words`)."""
@@ -36,6 +43,10 @@ LINE = 8
 IDLE_SPINS = 50_000
 """How often a helper looks for work before it sleeps, for one to two milliseconds: longer than what
 a step does in Python between two launches."""
+
+SPINS_A_TURN = 64
+"""Spins after which an idle helper gives way: a microsecond or two, which is what giving way costs
+where nobody else wants the core."""
 
 ROW = 6
 """Words of a launch in a table (see `Call.words`)."""
@@ -86,12 +97,16 @@ _SERVE = (
     _COMMON
     + """
     for (int idle = 0; idle < idle_spins; ++idle) {
-        if (take()) idle = 0;
-        else PLIANT_PAUSE();
+        if (take()) {
+            idle = 0;
+            continue;
+        }
+        PLIANT_PAUSE();
+        if (idle % SPINS_A_TURN == SPINS_A_TURN - 1 && yield_address) ((Yield)yield_address)();
     }
     __atomic_store_n(awake.data, (word)0, __ATOMIC_RELEASE);
 #endif
-"""
+""".replace("SPINS_A_TURN", str(SPINS_A_TURN))
 )
 
 _RUN = (
@@ -121,7 +136,10 @@ _RUN = (
 
 @wp.func_native(_SERVE)
 def _serve_board(
-    board: wp.array(dtype=wp.uint64), awake: wp.array(dtype=wp.uint64), idle_spins: wp.int32
+    board: wp.array(dtype=wp.uint64),
+    awake: wp.array(dtype=wp.uint64),
+    idle_spins: wp.int32,
+    yield_address: wp.uint64,
 ): ...
 
 
@@ -140,8 +158,9 @@ def _serve(
     board: wp.array(dtype=wp.uint64),
     awake: wp.array(dtype=wp.uint64),
     idle_spins: wp.int32,
+    yield_address: wp.uint64,
 ):
-    _serve_board(board, awake, idle_spins)
+    _serve_board(board, awake, idle_spins, yield_address)
 
 
 @wp.kernel
@@ -159,7 +178,10 @@ class _Form:
     """How the arguments of a kernel are laid out for given types; made once, checked by Warp."""
 
     def __init__(self, kernel: Any, inputs: Sequence[Any]):
-        command: Any = wp.launch(kernel, dim=1, inputs=list(inputs), device="cpu", record_cmd=True)
+        with loading(kernel, "cpu"):
+            command: Any = wp.launch(
+                kernel, dim=1, inputs=list(inputs), device="cpu", record_cmd=True
+            )
         command.fwd_args = None  # a form outlives the arrays it was made from
         self._command = command  # keeps the compiled module loaded
         self._turn = Lock()  # the command is one for all threads
@@ -240,7 +262,9 @@ class _Helper:
         self._awake = awake
         self._wake = Lock()
         self._wake.acquire()
-        self._serve = Call(_serve, 1, [0, board, _as_words(awake), IDLE_SPINS])
+        self._serve = Call(
+            _serve, 1, [0, board, _as_words(awake), IDLE_SPINS, _yield_address()]
+        )  # fmt: skip
         Thread(target=self._loop, daemon=True, name="pliant").start()
 
     def _loop(self) -> None:
@@ -310,7 +334,8 @@ def _yield_address() -> int:
 
 
 _crews: dict[int, Crew] = {}
-os.register_at_fork(after_in_child=_crews.clear)  # threads do not survive a fork
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_crews.clear)  # threads do not survive a fork
 
 
 def crew(size: int) -> Crew:

@@ -87,10 +87,14 @@ _TURNED = (
     const wp::float64 *M = (const wp::float64 *)(moments.data) + 49 * row;
     const lanes zero = {0, 0, 0, 0};
     const lanes r0 = {t[0], t[1], t[2], 0}, r1 = {t[3], t[4], t[5], 0}, r2 = {t[6], t[7], t[8], 0};
-    // what the rest shape adds along each axis: R^T X - X of an edge
-    const lanes e0 = (r0 - lanes{1, 0, 0, 0}) * (s * spacing);
-    const lanes e1 = (r1 - lanes{0, 1, 0, 0}) * (s * spacing);
-    const lanes e2 = (r2 - lanes{0, 0, 1, 0}) * (s * spacing);
+    // what the rest shape adds along each axis of the lattice: R^T X - Y of an edge X = axes Y
+    const wp::float64 *A = (const wp::float64 *)&axes;
+    const lanes x0 = r0 * A[0] + r1 * A[3] + r2 * A[6];
+    const lanes x1 = r0 * A[1] + r1 * A[4] + r2 * A[7];
+    const lanes x2 = r0 * A[2] + r1 * A[5] + r2 * A[8];
+    const lanes e0 = (x0 - lanes{1, 0, 0, 0}) * (s * spacing);
+    const lanes e1 = (x1 - lanes{0, 1, 0, 0}) * (s * spacing);
+    const lanes e2 = (x2 - lanes{0, 0, 1, 0}) * (s * spacing);
     const wp::int32 *node = cells.data + at;
     const wp::float64 *mean = (const wp::float64 *)(means.data) + 3 * k * row;
     const wp::float64 *o0 = (const wp::float64 *)(field.data + node[0]);
@@ -158,18 +162,19 @@ def turned_lattice_forces(
     mu: wp.float64,
     R: wp.mat33d,
     L: wp.mat33d,
+    axes: wp.mat33d,
     s: wp.float64,
     cells: wp.array2d(dtype=wp.int32),
     at: wp.int32,
     field: wp.array(dtype=wp.vec3d),
     out: wp.array2d(dtype=wp.vec3d),
 ) -> wp.float64:
-    """out[at + a] = R (g_a - l x m_a), l = L sum_a (X_a + y_a) x g_a.
+    """out[at + a] = R (g_a - l x m_a), l = L sum_a (Y_a + y_a) x g_a.
 
-    y = R^T w + s (R^T X - X). The whole of a cell's corotated force (fem.corotation_kernels)
-    without a detour through memory; w is `field` at the corners cells[at + a], X the corners of a
-    cube, and averaged says whether lam sees the mean dilatation. With L = 0 the frame does not
-    turn. Returns 1/2 sum_a y_a . g_a.
+    y = R^T w + s (R^T X - Y), X = axes Y. The whole of a cell's corotated force
+    (fem.forces.corotation_kernels) without a detour through memory; w is `field` at the corners
+    cells[at + a], Y those of a cube, and averaged says whether lam sees
+    the mean dilatation. With L = 0 the frame does not turn. Returns 1/2 sum_a y_a . g_a.
     """
     ...
 
@@ -187,6 +192,6 @@ def lattice_forces(
 ):
     """out[at + a] = sum_b (lam G_ab + mu (G_ab^T + tr(G_ab) I)) local[at + b], a < k = 8 or 4.
 
-    moments: (rows, 49), see fem.cells.gradient_moments; local and out are seen as flat.
+    moments: (rows, 49), see fem.forces.cells.gradient_moments; local and out are seen as flat.
     """
     ...

@@ -5,7 +5,6 @@ its item is `first + wp.tid()`. A kernel writes only to its own item, so the res
 on how the range was cut, and one thread or two give identical bits.
 """
 
-import logging
 import os
 from collections.abc import Sequence
 from typing import Any, cast
@@ -13,12 +12,13 @@ from typing import Any, cast
 import numpy as np
 import warp as wp
 
+from pliant.core.compiling import loading
 from pliant.core.crew import Call, Crew, crew, rows
 from pliant.core.errors import BadInput
 from pliant.core.large_pages import ask_for_large_pages
+from pliant.core.quiet_start import start_warp
 
-wp.config.log_level = logging.ERROR  # a library does not announce itself
-wp.config.enable_backward = False  # derivatives are written by hand; this halves compile times
+start_warp()
 
 DEFAULT_GRAIN = 4_000
 """Items a thread must have before a launch is split: handing a piece over takes a few microseconds,
@@ -32,14 +32,22 @@ _threads: int | None = None
 _device: str = "cpu"
 
 
+def core_count() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def thread_count() -> int:
-    """CPU threads in use: `set_threads`, else PLIANT_THREADS, else the number of cores."""
+    """CPU threads in use: `set_threads`, else PLIANT_THREADS up to the number of cores."""
     global _threads
     if _threads is None:
         text = os.environ.get("PLIANT_THREADS", "")
-        if text and not (text.isdigit() and int(text) >= 1):
+        if text and not (text.isdecimal() and int(text[:9]) >= 1):
             raise BadInput(f"PLIANT_THREADS must be a whole number of at least 1, not '{text}'.")
-        _threads = int(text) if text else len(os.sched_getaffinity(0))
+        # more threads than cores only get in each other's way
+        _threads = min(int(text[:9]), core_count()) if text else core_count()
     return _threads
 
 
@@ -54,7 +62,6 @@ def set_threads(count: int) -> None:
 def set_device(name: str) -> None:
     """Run on 'cpu' or a CUDA device such as 'cuda:0'; arrays made before stay where they are."""
     global _device
-    wp.init()
     try:
         _device = wp.get_device(name).alias
     except Exception as error:
@@ -80,9 +87,10 @@ class Recorded:
             return
         if not self._on_cpu:
             arguments = [0, *inputs]
-            self._command: Any = wp.launch(
-                kernel, dim=count, inputs=arguments, device=_device, record_cmd=True
-            )
+            with loading(kernel, _device):
+                self._command: Any = wp.launch(
+                    kernel, dim=count, inputs=arguments, device=_device, record_cmd=True
+                )
             return
         self.call = Call(kernel, count, [0, *inputs])
         self.pieces = _pieces(count, grain)

@@ -9,9 +9,9 @@ from pliant.core.errors import BadInput
 from pliant.dynamics.compatible import Compatible
 from pliant.dynamics.loads import BodyForce, Fixed, Load, Motion, PointLoad, Pressure, Traction
 from pliant.dynamics.scene import Scene, vector3
-from pliant.fem.body import Body
-from pliant.fem.quadrature import FacetPoints, covered_points
-from pliant.fem.walls import Walls, build_walls
+from pliant.fem.bodies.body import Body
+from pliant.fem.cutting.quadrature import FacetPoints, covered_points
+from pliant.fem.cutting.walls import Walls, build_walls
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Boundary:
 
 
 def build_boundary(scene: Scene, *, consistent: bool = True) -> Boundary:
-    """Resolve the regions of a scene against its body's surface; consistent: see fem.walls."""
+    """A scene's regions on its body's surface; consistent: see fem.cutting.walls."""
     body = scene.body
     free = np.ones((len(body.nodes), 3))
     free[:, body.dim :] = 0.0
@@ -148,16 +148,23 @@ def build_boundary(scene: Scene, *, consistent: bool = True) -> Boundary:
 
 def _touches_nothing(kind: str, number: int) -> str:
     return (
-        f"{kind}[{number}]: the region touches no part of the body's surface; "
-        "move or enlarge it."
+        f"{kind}[{number}]: the region touches no part of the body's surface; move or enlarge it."
     )
+
+
+NEAR = 0.5
+"""Cells that a load's point may lie outside: points on a surface are given with few digits."""
 
 
 def spread(load: Load, number: int, body: Body) -> np.ndarray:
     """Nodal forces (nodes, 3) of a load at factor one."""
     out = np.zeros((len(body.nodes), 3))
     if isinstance(load, PointLoad):
-        at = body.locate(np.asarray([load.point], float)[:, : body.dim])
+        point = np.asarray(load.point, float)[: body.dim]
+        at = body.locate(point[None])
+        gap = float(np.linalg.norm(at.weights[0] @ body.nodes[at.nodes[0]] - point))
+        if not gap <= NEAR * body.spacing or np.abs(at.weights[0]).max() > 1.0 + NEAR:
+            raise BadInput(f"loads[{number}].point: it lies outside of the body; move it inside.")
         np.add.at(out, at.nodes[0], at.weights[0][:, None] * vector3("force", load.force))
         return out
     if isinstance(load, BodyForce):

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.sparse import csc_matrix, identity
 from scipy.sparse.linalg import splu
 
-from pliant.fem.walls import Walls
+from pliant.fem.cutting.walls import Walls
 
 REST = 1e-6
 """Share of a velocity that is left on a wall that fills the face of a cell."""

@@ -37,9 +37,9 @@ from pliant.dynamics.contact_points import (
     touch,
 )
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
-from pliant.fem.block_rows import BlockRows, add_block
-from pliant.fem.body import Body
+from pliant.fem.bodies.body import Body
 from pliant.geometry.field import sample
+from pliant.linalg.block_rows import BlockRows, add_block
 
 DEFAULT_STIFFNESS = 20.0
 """Contact stiffness times spacing over Young's modulus, where the law gives none: the body then

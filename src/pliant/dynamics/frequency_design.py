@@ -109,8 +109,13 @@ class Design:
 
 
 def design_arch(
-    arch: Arch, start: Sequence[float], target: float, *, wind: Sequence[float] = (0, 1, 0),
-    iterations: int = 20, tolerance: float = 1e-10,
+    arch: Arch,
+    start: Sequence[float],
+    target: float,
+    *,
+    wind: Sequence[float] = (0, 1, 0),
+    iterations: int = 20,
+    tolerance: float = 1e-10,
 ) -> Design:
     """(length, width, rise) from `start` until w^2 = target, by Newton's method with damping."""
     x = np.asarray(start, float)

@@ -10,7 +10,7 @@ whoever takes them and however often.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pliant.dynamics.system import State, StepRecord, System
+from pliant.dynamics.model import Model, State, StepRecord
 
 FRESH = 64
 """Steps between two fresh starts. Each costs a new hierarchy of grids and some iterations of the
@@ -28,17 +28,17 @@ class Step:
 
 
 def march(
-    system: System, state: State, *, number: int = 0, until: int | None = None
+    model: Model, state: State, *, number: int = 0, until: int | None = None
 ) -> Iterator[Step]:
     """Step from `state`, which `number` steps have led to, up to step `until`, or for ever.
 
-    Bits equal those of an uninterrupted run if `number` is a multiple of FRESH, or if the system
+    Bits equal those of an uninterrupted run if `number` is a multiple of FRESH, or if the model
     itself has taken the steps since the last one.
     """
     while until is None or number < until:
         if number % FRESH == 0:
-            system.forget()
-        after, record = system.step(state)
+            model.forget()
+        after, record = model.step(state)
         number += 1
         yield Step(number, state, after, record)
         state = after

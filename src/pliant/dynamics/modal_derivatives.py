@@ -35,11 +35,11 @@ from pliant.complexstep.derivatives import STEP
 from pliant.complexstep.multicomplex import Multicomplex, accelerated, part, stepped
 from pliant.complexstep.tensors import matmul, trace, transpose
 from pliant.core.errors import BadInput
-from pliant.dynamics.law_system import LawSystem
+from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.modes import Modes, modes
 from pliant.dynamics.scene import Scene
-from pliant.fem.cell_quadrature import cell_quadrature
-from pliant.fem.hyperelastic import Hyperelasticity
+from pliant.fem.cutting.cell_quadrature import cell_quadrature
+from pliant.fem.forces.hyperelastic import Hyperelasticity
 from pliant.fem.laws.dilatation import mean_energy
 from pliant.fem.laws.expression import evaluate, gradient, variable
 from pliant.fem.laws.law import Energy, Law
@@ -79,11 +79,11 @@ class ModalDerivatives:
 
 def modal_derivatives(scene: Scene, count: int = 5, *, order: int = 1) -> ModalDerivatives:
     """Derivatives of the `count` lowest modes of a held body; order 1 or 2."""
-    if scene.law is None:
+    if not scene.constitution.parameters():
         raise BadInput("Modal derivatives need a material law: give Scene(law=...).")
     if order not in (1, 2):
         raise BadInput(f"order must be 1 or 2, not {order}.")
-    system = LawSystem(scene)
+    system = ImplicitModel(scene)
     third = ForceDerivatives(system)
     found = modes(scene, count)
     shapes = [_three(s) for s in found.shapes]
@@ -105,14 +105,15 @@ def modal_derivatives(scene: Scene, count: int = 5, *, order: int = 1) -> ModalD
 class ForceDerivatives:
     """K'[a] b and K''[a, b] c at the rest: derivatives of the internal force along fields."""
 
-    def __init__(self, system: LawSystem):
+    def __init__(self, system: ImplicitModel):
         self.body, self.law = system.scene.body, system.law
         self._rest = rest_coefficients(self.law) if self.law.energy.isotropic else None
-        rule = cell_quadrature(self.body)
+        rule = cell_quadrature(self.body, dilatation=system.scene.dilatation)
         row = self.body.geometry_row
         self._weight, self._gradient = rule.weight[row], rule.gradient[row]
         self._slopes: np.ndarray | None = None  # of U, where the cell's mean dilatation acts
-        if isinstance(system.hyper, Hyperelasticity) and system.hyper.averaged:
+        operator = system.elastic.operator
+        if isinstance(operator, Hyperelasticity) and operator.averaged:
             mean, n = mean_energy(self.law.energy), len(self.law.values)
             if mean is not None:
                 table = mean.table(self.law.table(len(self.body.cells)))
@@ -200,9 +201,7 @@ def rest_coefficients(law: Law) -> RestCoefficients:
     d2 = giijk / 4.0 - 6.0 * d1
     d3 = giijj / 8.0 - 3.0 * d1 - d2
     d4 = giiij / 6.0 - 4.0 * d1 - 2.0 * d2
-    return RestCoefficients(
-        g, b1, gii / 2.0 - b1, c1, c2, giii / 6.0 - c1 - c2, d1, d2, d3, d4
-    )
+    return RestCoefficients(g, b1, gii / 2.0 - b1, c1, c2, giii / 6.0 - c1 - c2, d1, d2, d3, d4)
 
 
 def isotropic_derivative(rest: RestCoefficients, directions: list[np.ndarray]) -> np.ndarray:
@@ -299,13 +298,9 @@ def energy_derivative(law: Law, directions: list[np.ndarray]) -> np.ndarray:
     return out * np.prod(scale)
 
 
-def _rest_solver(system: LawSystem):
+def _rest_solver(system: ImplicitModel):
     """K^-1 at the rest on the free components."""
-    system.elasticity.assemble(
-        system.matrix, system.mass, mass_factor=0.0, stiffness_factor=1.0
-    )
-    if system.walls is not None:
-        system.walls.assemble(system.matrix, 1.0)
+    system.assemble_rest()
     free = np.flatnonzero(system.boundary.free.reshape(-1))
     K = system.matrix.to_scipy().tocsr()[free][:, free].tocsc()
     factor = splu(K, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})

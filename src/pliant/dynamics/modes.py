@@ -8,9 +8,8 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from pliant.core.errors import BadInput
-from pliant.dynamics.law_system import LawSystem, has_energy
+from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.system import System
 
 RIGID_SHIFT = 1e-3
 """Shift, as a share of the stiffness-to-mass scale of the whole body, that makes a free body's
@@ -28,19 +27,17 @@ class Modes:
 def modes(scene: Scene, count: int = 6) -> Modes:
     """The `count` lowest modes about the rest shape; a free body starts with its rigid motions."""
     # motions too small to turn a cell: walls may have their consistency terms, as in statics
-    system = LawSystem(scene, nitsche=True) if has_energy(scene) else System(scene)
-    s, n = system, system.node_count
-    s.elasticity.assemble(s.matrix, s.mass, mass_factor=0.0, stiffness_factor=1.0)
-    if s.walls is not None:
-        s.walls.assemble(s.matrix, 1.0)
+    s = ImplicitModel(scene, nitsche=True)
+    n = s.node_count
+    s.assemble_rest()
     free = np.flatnonzero(s.boundary.free.reshape(-1))
     if not 0 < count < len(free) - 1:
         raise BadInput(f"count must lie between 1 and {len(free) - 2}, not {count}.")
     K = s.matrix.to_scipy().tocsr()[free][:, free].tocsc()
-    M = sparse.kron(s.mass.to_scipy(), sparse.identity(3)).tocsr()[free][:, free].tocsc()
+    M = sparse.kron(s.inertia.mass.to_scipy(), sparse.identity(3)).tocsr()[free][:, free].tocsc()
     extent = np.ptp(scene.body.nodes, axis=0).max()
-    modulus = float(np.mean(system.mu))
-    density = s.mass_host.sum() / max(scene.body.volume, 1e-300)
+    modulus = float(np.mean(s.mu))
+    density = s.masses.sum() / max(scene.body.volume, 1e-300)
     shift = -RIGID_SHIFT * modulus / (density * extent**2)
     factor = splu(K - shift * M, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
     inverse: Any = LinearOperator(K.shape, matvec=factor.solve, dtype=float)  # pyright: ignore

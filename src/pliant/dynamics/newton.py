@@ -3,13 +3,10 @@
 Each iteration solves K dx = r, r the residual (minus the gradient of the step's potential), to an
 accuracy that follows the nonlinear convergence (Eisenstat and Walker 1996, choice 2), with the
 tangent of every quadrature point clamped to be positive definite as long as the iteration is far
-away or the exact tangent is indefinite. The line search looks at the slope r . dx only: no energy
-is needed, so contact and friction take part, and rounding cannot stop it close to the solution.
-A tangent is kept for the next iteration, or the next time step, as long as it reduces the residual
-well: a new one costs as much as ten iterations of a linear solve. The first guess of a time step is
-improved from what earlier ones missed (linalg.recent), as that of the corotated model is. With
-tangent="directional" the matrix only preconditions, and products with the exact tangent are taken
-cell by cell.
+away or the exact tangent is indefinite. A tangent is kept for the next iteration, or the next time
+step, as long as it reduces the residual well: a new one costs as much as ten iterations of a linear
+solve. The first guess of a time step is improved from what earlier ones missed (linalg.recent), as
+that of a linear one is.
 
 Where an energy has a kink the balance may sit on it, and no force of either side vanishes there. A
 failed iteration on such a law is repeated with the kink rounded, less and less (`ROUNDINGS`).
@@ -18,20 +15,21 @@ failed iteration on such a law is repeated with the kink rounded, less and less 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import warp as wp
 
-from pliant.core.errors import SolverFailure
 from pliant.core.launch import zeros
 from pliant.core.solution import Outcome, Solution
-from pliant.dynamics.directional_newton import DirectionalGradients
+from pliant.dynamics.line_search import advance, free_norm
+from pliant.dynamics.newton_problem import NewtonFailure, NewtonProblem
+from pliant.dynamics.terms.elastic import EnergyTerm
 from pliant.fem.laws.expression import rounded
 from pliant.fem.laws.law import Energy, Law
-from pliant.linalg.blocks import BlockMatrix, combine, dot, keep_free
+from pliant.linalg.blocks import dot
 from pliant.linalg.direct import DirectSolver
-from pliant.linalg.pcg import ConjugateGradients, Preconditioner, Tolerance
+from pliant.linalg.pcg import Tolerance
 from pliant.linalg.recent import RecentErrors
 
 MAX_ITERATIONS = 60
@@ -48,13 +46,6 @@ TIGHTEST = 1e-8
 CLOSE = 1e-2
 """Share of the forces' scale below which the exact tangent is tried instead of the clamped one."""
 
-OVERSHOOT = 0.9
-"""A step is shortened when the slope behind it is more than this share of the slope before, turned
-round."""
-
-SHORTEST = 1e-8
-"""Share of a Newton step below which the line search gives up."""
-
 ROUNDING = 1e-9
 """A residual that stagnates below this share of the forces counts as solved: their own rounding."""
 
@@ -65,33 +56,30 @@ KEEP = 0.05
 """A tangent serves again (time steps only) if its step left no more than this share of the residual
 beyond what the linear solve did."""
 
-KEEP_WARPED = 0.15
+KEEP_WARPED = 0.25
 """The same where the clamped tangent is as good as any: the corotated energy's warped one misses 3
-to 5 % when new and 5 to 9 % a step later. At 0.05 the dragon takes 1.3 tangents a step, here 0.5,
-for 0.2 iterations."""
-
-STALE = 2.0
-"""A directional solve that took this many times the iterations of a fresh preconditioner has it
-assembled anew next time."""
+to 5 % when new and 5 to 9 % a step later. At 0.05 the dragon takes 1.3 tangents a step, at 0.15
+half of one; here a step of the landing bunny is 4 % quicker than at 0.15 (medians of 11 and 7)."""
 
 FEW = 12
 """Iterations after which the exact tangent is tried although the clamped one may do."""
+
+PROMPT, MOST = 100, 400
+"""Iterations of a linear solve until the preconditioner is made anew for it, and in all."""
+
+FAR = 10.0
+"""Share of the forces' scale beyond which a first guess is compared with standing still."""
 
 NEAR = 5e-3
 """A linear solve to this accuracy or less goes straight to the end; beyond, the tangent has changed
 before it is reached."""
 
-TANGENTS = ("assembled", "directional")
-
 DIRECT_NODES = 1_200
-"""Bodies up to this size are factorised when the tangent is badly conditioned (statics)."""
+"""Bodies up to this size are factorised when the tangent is badly conditioned (statics of energies;
+a linear body, which is factorised once, may be larger)."""
 
 ROUNDINGS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 """Widths of rounded kinks, each the start of the next, as shares of what is under the root."""
-
-
-class NewtonFailure(SolverFailure):
-    """The iteration did not converge; a smaller step may."""
 
 
 @lru_cache(maxsize=64)
@@ -111,32 +99,6 @@ def _forcing(wanted: float, needed: float) -> float:
     if needed >= NEAR:
         return min(needed, LOOSEST_LAST)
     return float(np.clip(wanted, TIGHTEST, LOOSEST))
-
-
-class NewtonProblem(Protocol):
-    """What is solved: residual(x) = 0."""
-
-    system: Any  # a LawSystem
-    clamped: bool  # whether the clamped tangent, which is cheaper, converges as quickly
-    matrix: BlockMatrix
-    solver: ConjugateGradients
-    preconditioner: Preconditioner
-
-    def residual(self, x: wp.array, out: wp.array) -> None:
-        """out = r(x) on all components."""
-        ...
-
-    def assemble(self, x: wp.array, *, project: bool) -> None:
-        """matrix = -dr/dx, clamped or exact."""
-        ...
-
-    def linearise(self, x: wp.array) -> None:
-        """Make `multiply` that of x."""
-        ...
-
-    def multiply(self, p: wp.array, out: wp.array) -> None:
-        """out = -dr/dx p, exact and without a matrix."""
-        ...
 
 
 @dataclass
@@ -164,20 +126,13 @@ class NewtonRecord:
 class Newton:
     """Buffers and the iteration; one instance per problem size."""
 
-    def __init__(
-        self, problem: NewtonProblem | None, node_count: int, *, direct: bool = False,
-        tangent: str = "assembled",
-    ):
+    def __init__(self, problem: NewtonProblem | None, node_count: int, *, direct: bool = False):
         """problem: may be set later, and again: the buffers fit all of one size.
 
-        direct: small systems are factorised; tangent: "assembled", or "directional" (no matrix but
-        an old one that preconditions).
+        direct: systems are factorised.
         """
         self._problem = problem
-        self.directional = DirectionalGradients(node_count) if tangent == TANGENTS[1] else None
-        self._stale = True  # whether the preconditioner's matrix is too old
-        self._usual = 0.0  # iterations a decade with a fresh one
-        self.direct = direct and node_count <= DIRECT_NODES and self.directional is None
+        self.direct = direct
         self.kept: object = None  # what the matrix at hand may serve again
         self._made_for: object = None  # what it was assembled for, though it may have aged
         self._missed = LOOSEST  # share of a residual that the last step left beyond its solve
@@ -194,7 +149,10 @@ class Newton:
         try:
             return self.converge(x, **options)
         except NewtonFailure:
-            hyper = self.problem.system.hyper
+            elastic = self.problem.elastic
+            if not isinstance(elastic, EnergyTerm):
+                raise
+            hyper = elastic.operator
             law: Law = hyper.law
             energy = _rounded_energy(law.energy)
             if energy is None:
@@ -214,9 +172,17 @@ class Newton:
             return record
 
     def converge(
-        self, x: wp.array, *, scale: float | Callable[[], float], tolerance: float,
-        given: np.ndarray | None = None, linear: bool = False, keep: object = None,
-        rounding: float = 0.0, recent: RecentErrors | None = None,
+        self,
+        x: wp.array,
+        *,
+        scale: float | Callable[[], float],
+        tolerance: float,
+        given: np.ndarray | None = None,
+        linear: bool = False,
+        keep: object = None,
+        rounding: float = 0.0,
+        recent: RecentErrors | None = None,
+        calm: Callable[[], wp.array] | None = None,
     ) -> NewtonRecord:
         """Improve x in place until |r| <= tolerance * scale on the free components.
 
@@ -225,15 +191,18 @@ class Newton:
         the problem is linear in x, so the first solve is to the full tolerance. keep: a token that
         says which problems may share a tangent; None: a new tangent in every iteration. rounding:
         |r| that the forces' own rounding may leave, where the iteration may stagnate. recent: what
-        earlier first guesses missed, from which this one is improved.
+        earlier first guesses missed, from which this one is improved. calm: another start, for
+        where x is far off (after an impact it extrapolates what has ended).
         """
         p, r, dx = self.problem, self._r, self._dx
         p.residual(x, r)
         scale = scale() if callable(scale) else scale
         record = NewtonRecord(scale=scale)
-        norm = self._norm(r)
+        norm = free_norm(p, r)
         if not np.isfinite(norm):
             raise NewtonFailure("the forces at the start are infinite or not defined.")
+        if calm is not None and norm > FAR * scale:
+            norm = self._better_start(x, calm(), norm)
         if keep is None or self._made_for != keep:
             recent = None  # their images under the matrix at hand would mean nothing
         record.history.append(norm / scale)
@@ -253,20 +222,16 @@ class Newton:
             if linear:
                 forcing = max(TIGHTEST, min(LOOSEST, 0.5 * tolerance * scale / max(norm, 1e-300)))
             old = keep is not None and self.kept == keep
-            if self.directional is not None:
-                old, project = False, False
-                solution = self._solve_along(x, r, dx, given, forcing, record)
-            else:
-                if not old:
-                    p.assemble(x, project=project)
-                    record.tangents += 1
-                    self._made_for = keep
-                if old:
-                    forcing = self._worthwhile(goal / max(norm, 1e-300))
-                solution = self._solve(
-                    r, norm, dx, given, forcing, refresh=not old, recent=recent if old else None
-                )
-                recent = None
+            if not old:
+                p.assemble(x, project=project)
+                record.tangents += 1
+                self._made_for = keep
+            if old:
+                forcing = self._worthwhile(goal / max(norm, 1e-300))
+            solution = self._solve(
+                r, norm, dx, given, forcing, refresh=not old, recent=recent if old else None
+            )
+            recent = None
             uphill = solution.outcome is Outcome.INDEFINITE
             slope = dot(r, dx)
             uphill = uphill or (given is None and slope <= 0.0)
@@ -274,7 +239,6 @@ class Newton:
                 clamped_for, project = 0, True
                 p.assemble(x, project=True)
                 record.tangents += 1
-                self._stale = self.directional is not None
                 solution = self._solve(r, norm, dx, given, forcing)
                 slope = dot(r, dx)
             record.solver_iterations += solution.iterations
@@ -283,7 +247,7 @@ class Newton:
             if not np.isfinite(solution.residual):
                 raise NewtonFailure(f"the linear solve failed: {solution.outcome.value}.")
             before = norm
-            norm, shortened = self._advance(x, r, dx, slope, search=given is None)
+            norm, shortened, turned = advance(p, x, r, dx, self._trial, slope, search=given is None)
             record.backtracks += shortened
             record.iterations += 1
             record.history.append(norm / scale)
@@ -291,7 +255,7 @@ class Newton:
             missed = max(norm - solution.residual, 0.0) / max(before, 1e-300)
             self._missed = missed if not shortened else LOOSEST
             enough = KEEP_WARPED if p.clamped else KEEP
-            self.kept = keep if missed <= enough and not shortened else None
+            self.kept = keep if missed <= enough and not shortened and not turned else None
             given = None
             ratio = (norm / before) ** 2 if before > 0.0 else 0.0
             safeguard = 0.9 * forcing**2
@@ -299,9 +263,19 @@ class Newton:
             forcing = _forcing(forcing, goal / max(norm, 1e-300))
             waited = 0 if norm < 0.5 * best else waited + 1
             best = min(best, norm)
-            if waited >= 3 and best <= max(ROUNDING * scale, rounding):
+            if waited >= 1 and best <= max(ROUNDING * scale, rounding):
                 break  # the forces' own rounding
         return record
+
+    def _better_start(self, x: wp.array, other: wp.array, norm: float) -> float:
+        """x := the one with the smaller residual, which is left in _r; its norm."""
+        self.problem.residual(other, self._r)
+        of_other = free_norm(self.problem, self._r)
+        if of_other < norm:
+            wp.copy(x, other)
+            return of_other
+        self.problem.residual(x, self._r)
+        return free_norm(self.problem, self._r)
 
     @property
     def problem(self) -> NewtonProblem:
@@ -318,10 +292,6 @@ class Newton:
         if given is not None:
             self._dx.assign(given)
 
-    def _norm(self, r: wp.array) -> float:
-        keep_free(r, self.problem.matrix.free)
-        return float(np.sqrt(dot(r, r)))
-
     def _worthwhile(self, needed: float) -> float:
         """Accuracy of a solve with a kept tangent: not much beyond what such a one last missed.
 
@@ -331,17 +301,33 @@ class Newton:
         return float(np.clip(max(needed, missed), TIGHTEST, LOOSEST_LAST))
 
     def _solve(
-        self, r: wp.array, norm: float, dx: wp.array, given: np.ndarray | None, forcing: float,
-        *, refresh: bool = True, recent: RecentErrors | None = None,
+        self,
+        r: wp.array,
+        norm: float,
+        dx: wp.array,
+        given: np.ndarray | None,
+        forcing: float,
+        *,
+        refresh: bool = True,
+        recent: RecentErrors | None = None,
     ) -> Solution:
         """K dx = r by the matrix; recent: what earlier first guesses missed, to start from."""
         p = self.problem
         self._start(given)
         if self.direct:
-            found = DirectSolver(p.matrix).solve(r, dx)
-            return found
+            return DirectSolver(p.matrix).solve(r, dx)
         if refresh:
             p.preconditioner.update(p.matrix)
+        solution = self._iterate(r, norm, dx, given, forcing, recent, PROMPT)
+        if solution.outcome is Outcome.ITERATION_LIMIT:  # a body that has turned far since
+            p.preconditioner.update(p.matrix, fresh=True)
+            self._start(given)
+            solution = self._iterate(r, norm, dx, given, forcing, None, MOST)
+        return solution
+
+    def _iterate(self, r, norm: float, dx, given, forcing: float, recent, limit: int) -> Solution:
+        """Conjugate gradients from dx, at most `limit` iterations."""
+        p = self.problem
         if given is not None:  # held parts push as well
             square = p.matrix.residual(r, dx, p.solver.residual)
         else:
@@ -350,63 +336,7 @@ class Newton:
             if recent is not None:
                 square = recent.improve_correction(dx, p.solver.residual)
         start = norm if recent is not None else float(np.sqrt(square))
-        tolerance = Tolerance(relative=0.0, absolute=forcing * start, max_iterations=400)
+        tolerance = Tolerance(relative=0.0, absolute=forcing * start, max_iterations=limit)
         solution = p.solver.solve(r, dx, tolerance, square=square, check=False)
         p.preconditioner.report(solution)
         return solution
-
-    def _solve_along(self, x, r, dx, given, forcing: float, record: "NewtonRecord") -> Solution:
-        """K(x) dx = r by products along directions."""
-        p = self.problem
-        assert self.directional is not None
-        if self._stale:
-            p.assemble(x, project=True)
-            p.preconditioner.update(p.matrix)
-            record.tangents += 1
-        p.linearise(x)
-        self._start(given)
-        solution = self.directional.solve(
-            p.multiply, p.preconditioner, p.matrix.free, r, dx, relative=forcing,
-            max_iterations=400,
-        )  # fmt: skip
-        tight = np.log10(1.0 / forcing)  # decades asked for: loose solves say little
-        if self._stale:
-            self._usual = (solution.iterations + 5) / tight
-        self._stale = solution.iterations > STALE * self._usual * tight
-        return solution
-
-    def _advance(self, x, r, dx, slope: float, *, search: bool) -> tuple[float, int]:
-        """x += t dx with t from the slope r . dx; r and its norm at the new x."""
-        p, trial = self.problem, self._trial
-        t, shortened = 1.0, 0
-        low, high = 0.0, np.inf
-        while True:
-            combine(trial, (1.0, x), (t, dx))
-            p.residual(trial, r)
-            norm = self._norm(r)
-            if not search:
-                if not np.isfinite(norm):
-                    raise NewtonFailure("moving the held parts distorts the body too far at once.")
-                break
-            if np.isfinite(norm):
-                behind = dot(r, dx)
-                if abs(behind) <= OVERSHOOT * abs(slope) or (behind > 0.0 and t >= 1.0):
-                    break
-                if behind > 0.0:  # still falling steeply: the last cut was too deep
-                    low = t
-                    if not np.isfinite(high) or high - low < 0.05 * high:
-                        break
-                    t = 0.5 * (low + high)
-                    shortened += 1
-                    continue
-                high = t
-                t = max(low + 0.1 * (high - low), min(
-                    0.5 * (low + high), t * slope / (slope - behind)))
-            else:
-                high = t
-                t = low + 0.3 * (high - low)
-            shortened += 1
-            if t < SHORTEST:
-                raise NewtonFailure("the line search found no way down.")
-        wp.copy(x, trial)
-        return norm, shortened

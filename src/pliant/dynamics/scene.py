@@ -1,30 +1,31 @@
 """A scene: a body, what it is made of, what acts on it, and how time advances."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.dynamics.constitution import DEFAULT, Constitution, Stress, constitution_of
 from pliant.dynamics.integrators import GeneralisedAlpha, Integrator
 from pliant.dynamics.loads import Fixed, Load
+from pliant.dynamics.model import Block, Model, World
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
-from pliant.fem.body import Body
-from pliant.fem.cell_data import DILATATIONS
+from pliant.dynamics.point_mass import PointMass
+from pliant.dynamics.scene_vectors import require_vectors
+from pliant.dynamics.start import Start, start_of
+from pliant.fem.bodies.body import Body
+from pliant.fem.forces.cell_data import DILATATIONS
 from pliant.fem.laws import find_law
 from pliant.fem.laws.law import Law
 from pliant.fem.material import Material
 
 PRECONDITIONERS = ("multigrid", "jacobi")
-MODELS = ("corotated", "linear", "corotated-frozen", "corotated-qr")
-FROZEN = ("corotated-frozen", "corotated-qr")
-"""Models whose rotations stay those of the predicted displacement: one linear solve a step, as in
-seed 000, and no energy behind it."""
 SMALLEST_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True)
-class Scene:
+class Scene(World):
     """Everything a simulation depends on; immutable, `dataclasses.replace` makes variants.
 
     gravity [m/s^2]; initial_velocity [m/s] and initial_spin [rad/s] about the centre of mass.
@@ -33,7 +34,10 @@ class Scene:
     model: "corotated", an energy of the cells' stretches, "linear" (small rotations only), or, for
     comparison, the steps of "corotated-frozen" and "corotated-qr", which gain energy from nowhere.
     law: a material law (pliant.laws), or the name of one that then takes the material's modulus and
-    ratio; it replaces `model`. Steps of laws and of the corotated energy are Newton's method.
+    ratio; `model` is left out then. Steps of laws and of the corotated energy are Newton's method.
+    start: how it begins, "rest" (as it was made), "equilibrium" (in balance with its weight and its
+    loads at t = 0), or a Start("state", ...), plucked out of that balance.
+    attached: point masses that move with the body.
     dilatation: "mean", which does not lock near a Poisson's ratio of 1/2, or "pointwise".
     """
 
@@ -45,18 +49,23 @@ class Scene:
     obstacles: Sequence[Plane | Obstacle] = ()
     contact: ContactLaw = field(default_factory=ContactLaw)
     integrator: Integrator = field(default_factory=lambda: GeneralisedAlpha(dt=0.01))
-    model: str = "corotated"
+    model: str = DEFAULT
     law: Law | str | None = None
     dilatation: str = "mean"
     initial_velocity: tuple[float, ...] = (0.0, 0.0, 0.0)
     initial_spin: tuple[float, ...] = (0.0, 0.0, 0.0)
+    start: Start | str = "rest"
+    attached: Sequence[PointMass] = ()
     tolerance: float = 1e-8
     preconditioner: str = "multigrid"
     source: dict | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
-        if self.model not in MODELS:
-            raise BadInput(f"model must be one of {', '.join(MODELS)}, not '{self.model}'.")
+        made = constitution_of(self)  # model and law must not contradict each other
+        if self.material.branches and not made.branched:
+            raise BadInput(
+                f"model = '{self.model}' knows no viscoelastic branches: use '{DEFAULT}' or a law."
+            )
         if self.dilatation not in DILATATIONS:
             raise BadInput(
                 f"dilatation must be one of {', '.join(DILATATIONS)}, not '{self.dilatation}'."
@@ -73,6 +82,10 @@ class Scene:
             )
         for name in ("gravity", "initial_velocity", "initial_spin"):
             vector3(name, getattr(self, name))
+        require_vectors(self)
+        object.__setattr__(self, "start", start_of(self.start, self))
+        for mass in self.attached:
+            mass.check(self.body)
         self.material.lame(len(self.body.cells))  # per-cell arrays must fit the body
         self.material.densities(len(self.body.cells))
         if isinstance(self.law, Law):
@@ -81,18 +94,81 @@ class Scene:
             find_law(self.law)
 
     @property
-    def dim(self) -> int:
-        """2 or 3."""
-        return self.body.dim
+    def begin(self) -> Start:
+        """How it begins, in full."""
+        assert isinstance(self.start, Start)
+        return self.start
+
+    @property
+    def constitution(self) -> Constitution:
+        """What it is made of and how its steps are solved."""
+        return constitution_of(self)
+
+    def stress(self) -> Stress:
+        """Of the body's cells."""
+        return self.constitution.stress()
+
+    @property
+    def usual_unknowns(self) -> list[str]:
+        """Modulus and ratio, or the numbers of a law that has its own."""
+        made = self.constitution
+        if made.follows_moduli:
+            return ["youngs_modulus", "poisson_ratio"]
+        return [name for name in self.blocks if name.startswith("law.")]
 
     @property
     def dt(self) -> float:
         """Time step [s]."""
         return self.integrator.dt
 
+    def make_model(self) -> Model:
+        """What steps it."""
+        return self.constitution.make_model()
+
+    @property
+    def blocks(self) -> Mapping[str, Block]:
+        """What may be unknown, by name."""
+        from pliant.dynamics.scene_blocks import scene_blocks  # they are defined on scenes
+
+        return scene_blocks(self)
+
+    @property
+    def can_coarsen(self) -> bool:
+        """True for bodies on a grid with a shape to cut again and one material throughout."""
+        from pliant.dynamics.coarser import can_coarsen
+
+        return can_coarsen(self)
+
+    @property
+    def order(self) -> float:
+        """Of the error by the time step."""
+        return self.integrator.order
+
+    def coarser(self, *, space: float = 2.0, time: float = 2.0) -> "Scene":
+        """Spacing times `space` and time step times `time` (below 1: finer)."""
+        from pliant.dynamics.coarser import coarser
+
+        return coarser(self, space=space, time=time)
+
+    def cautions(self, labels: Sequence[str], values: np.ndarray) -> list[str]:
+        """What a fit that found `values` cannot tell, a sentence each."""
+        from pliant.dynamics.scene_cautions import cautions
+
+        return cautions(self, labels, values)
+
+    def run_warnings(
+        self, times: np.ndarray, inverted: np.ndarray, velocities: np.ndarray
+    ) -> list[str]:
+        """What to know before trusting a run; velocities: of frames one step apart."""
+        from pliant.dynamics.scene_warnings import run_warnings
+
+        return run_warnings(self, times, inverted, velocities)
+
     def save(self, path) -> None:
-        """Write the scene as TOML (see app.scene_files)."""
-        from pliant.app.scene_files import save_scene  # the file format belongs to the app layer
+        """Write the scene as TOML (see app.describing.scene_files)."""
+        from pliant.app.describing.scene_files import (
+            save_scene,  # the file format belongs to the app layer
+        )
 
         save_scene(self, path)
 

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from pliant.core.errors import BadInput, SolverFailure
-from pliant.dynamics.energies import NAMES, Energies, EnergyBook, stored
-from pliant.dynamics.law_system import make_system
+from pliant.dynamics.energies import NAMES, Energies, EnergyBook
 from pliant.dynamics.march import Step, anchor_before, march
-from pliant.dynamics.scene import Scene
-from pliant.dynamics.stable_step import require_stable
-from pliant.dynamics.system import State, System
+from pliant.dynamics.model import Model, State, World
 from pliant.dynamics.trajectory import Anchor, Trajectory
 
 PHASES = ("assembly", "setup", "solve")
@@ -35,7 +32,12 @@ class Watched:
 
 
 def watch(
-    system: System, state: State, account: Energies, *, number: int = 0, until: int | None = None,
+    system: Model,
+    state: State,
+    account: Energies,
+    *,
+    number: int = 0,
+    until: int | None = None,
     energy_check: bool = True,
 ) -> Iterator[Watched]:
     """`march`, looking at every step: raises SolverFailure where one went wrong.
@@ -45,19 +47,19 @@ def watch(
     book = EnergyBook(system)
     book.open(state, account)
     if energy_check:
-        require_stable(system)
+        system.require_stable()
     for step in march(system, state, number=number, until=until):
-        require_finite(step)
+        require_finite(system, step)
         energies = book.add(step.before, step.after)
         complaint = book.complaint(step.after.t) if energy_check else None
         if complaint is not None:
             raise SolverFailure(complaint)
-        yield Watched(step, energies, system.inverted(step.after.u))
+        yield Watched(step, energies, system.inverted(step.after))
 
 
-def require_finite(step: Step) -> None:
+def require_finite(model: Model, step: Step) -> None:
     """Refuse a step that ended nowhere."""
-    if not all(np.isfinite(f.numpy()).all() for f in (step.after.u, step.after.v)):
+    if not all(np.isfinite(f).all() for f in model.carrier.apply(step.after)):
         raise SolverFailure(
             f"The step at t = {step.before.t:g} s produced values that are not finite: "
             "use a smaller time step or check the loads."
@@ -65,12 +67,12 @@ def require_finite(step: Step) -> None:
 
 
 def simulate(
-    scene: Scene,
+    scene: World,
     steps: int,
     *,
     resume: Trajectory | None = None,
     progress: Callable[[int], None] | None = None,
-    system: System | None = None,
+    system: Model | None = None,
     energy_check: bool = True,
 ) -> Trajectory:
     """Advance `steps` time steps from rest, or from the end of `resume` up to `steps` in all.
@@ -82,7 +84,7 @@ def simulate(
     """
     if steps < 0:
         raise BadInput(f"The number of steps must not be negative, not {steps}.")
-    system = system or make_system(scene)
+    system = system or scene.make_model()
     dim, n = scene.dim, len(scene.body.nodes)
     done = 0 if resume is None else resume.steps
     frames = max(steps, done) + 1
@@ -96,9 +98,9 @@ def simulate(
     timings = {phase: np.zeros(frames - 1) for phase in PHASES}
     if resume is None:
         state = system.initial_state()
-        anchor = Anchor.at(0, state)
-        u[0], v[0] = (f.numpy()[:, :dim] for f in (state.u, state.v))
-        energies[0], inverted[0] = stored(system, state).row(), system.inverted(state.u)
+        anchor = Anchor.at(0, state, system)
+        u[0], v[0] = (f[:, :dim] for f in system.carrier.apply(state))
+        energies[0], inverted[0] = system.stored(state).row(), system.inverted(state)
     else:
         u[: done + 1], v[: done + 1] = resume.displacements, resume.velocities
         iterations[:done] = resume.iterations
@@ -106,17 +108,21 @@ def simulate(
         for phase in PHASES:
             if phase in resume.timings:
                 timings[phase][:done] = resume.timings[phase]
-        anchor = resume.anchor or Anchor.at(done, resume.last_state())
+        anchor = resume.anchor or Anchor(done, float(resume.times[-1]), resume.last_arrays())
         state = anchor.replay(system, done)
         if np.shape(resume.energies.kinetic) == (done + 1,):
             energies[: done + 1], inverted[: done + 1] = resume.energies.row(), resume.inverted
         else:
-            energies[done] = stored(system, state).row()
+            energies[done] = system.stored(state).row()
+
+    def acceleration(last: State) -> np.ndarray:
+        a = system.saved(last).get("a")
+        return np.zeros((0, dim)) if a is None else a[:, :dim]
 
     def so_far(count: int, last: State) -> Trajectory:
         return Trajectory(
             scene, times[: count + 1], u[: count + 1], v[: count + 1],
-            last.a.numpy()[:, :dim], iterations[:count],
+            acceleration(last), iterations[:count],
             {phase: t[:count] for phase, t in timings.items()}, parts[:count],
             Energies.of(energies[: count + 1]), inverted[: count + 1], anchor,
         )  # fmt: skip
@@ -128,14 +134,14 @@ def simulate(
             system, state, account, number=done, until=steps, energy_check=energy_check
         ):
             step, state, reached = seen.step, seen.step.after, seen.step.number
-            u[reached], v[reached] = (f.numpy()[:, :dim] for f in (state.u, state.v))
+            u[reached], v[reached] = (f[:, :dim] for f in system.carrier.apply(state))
             energies[reached], inverted[reached] = seen.energies.row(), seen.inverted
             iterations[reached - 1] = step.record.solution.iterations
             parts[reached - 1] = step.record.parts
             for phase in PHASES:
-                timings[phase][reached - 1] = step.record.timings[phase]
+                timings[phase][reached - 1] = step.record.timings.get(phase, 0.0)
             if anchor_before(reached) == reached:
-                anchor = Anchor.at(reached, state)
+                anchor = Anchor.at(reached, state, system)
             if progress is not None:
                 progress(reached)
     except SolverFailure as failure:

@@ -15,14 +15,12 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
 from pliant.dynamics.boundary import spread
-from pliant.dynamics.energies import Energies, EnergyBook, stored
-from pliant.dynamics.law_system import make_system
+from pliant.dynamics.energies import Energies, EnergyBook
 from pliant.dynamics.loads import Load, Motion
 from pliant.dynamics.march import anchor_before, march
-from pliant.dynamics.scene import Scene, vector3
+from pliant.dynamics.model import State, StepRecord, World
+from pliant.dynamics.scene import vector3
 from pliant.dynamics.simulate import require_finite
-from pliant.dynamics.stable_step import require_stable
-from pliant.dynamics.system import State, StepRecord
 from pliant.dynamics.trajectory import Anchor
 
 Forces = np.ndarray | Sequence[Load] | None
@@ -50,21 +48,22 @@ class Snapshot:
         with whole_file(Path(path)) as temporary, temporary.open("wb") as stream:
             np.savez(
                 stream, allow_pickle=False, numbers=np.array([a.number, self.number]),
-                t=np.array(a.t), u=a.u, v=a.v, a=a.a, pushes=self.pushes, places=self.places,
-                before=self.before, account=self.account,
+                t=np.array(a.t), pushes=self.pushes, places=self.places, before=self.before,
+                account=self.account, **{f"state_{k}": f for k, f in a.arrays.items()},
             )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | Path) -> "Snapshot":
         """Read what `save` has written."""
-        names = ("numbers", "t", "u", "v", "a", "pushes", "places", "before", "account")
+        names = ("numbers", "t", "pushes", "places", "before", "account")
         try:
             with np.load(path, allow_pickle=False) as archive:
-                numbers, t, u, v, a, pushes, places, before, account = (archive[n] for n in names)
+                numbers, t, pushes, places, before, account = (archive[n] for n in names)
+                own = [n for n in archive.files if n.startswith("state_")]
+                arrays = {n.removeprefix("state_"): archive[n] for n in own}
             first, number = (int(n) for n in numbers)
-            return cls(
-                Anchor(first, float(t), u, v, a), number, pushes, places, before, account
-            )
+            anchor = Anchor(first, float(t), arrays)
+            return cls(anchor, number, pushes, places, before, account)
         except FileNotFoundError:
             raise BadInput(f"{path}: there is no such file.") from None
         except Exception as error:  # zipfile and numpy raise whatever a damaged file led them to
@@ -74,17 +73,18 @@ class Snapshot:
 class Simulation:
     """A scene ready to step. account: keep the whole account of energies, a tenth of a step."""
 
-    def __init__(self, scene: Scene, *, account: bool = False):
+    def __init__(self, scene: World, *, account: bool = False):
         self.scene = scene
-        self._system = make_system(scene)
-        require_stable(self._system)
+        self._system = scene.make_model()
+        self._system.require_stable()
+        self._regions = len(scene.fixed)
         self._book = EnergyBook(self._system) if account else None
         self.reset()
 
     def reset(self) -> None:
         """Back to the scene's start."""
         state = self._system.initial_state()
-        self._release(np.zeros((len(self.scene.fixed), 3)))
+        self._release(np.zeros((self._regions, 3)))
         self._set(0, state)
         self._anchor_here()
         if self._book is not None:
@@ -108,11 +108,15 @@ class Simulation:
     @property
     def energies(self) -> Energies:
         """Energies [J]; what was taken and given since the start only with account=True."""
-        return self._book.now if self._book is not None else stored(self._system, self._state)
+        return self._book.now if self._book is not None else self._system.stored(self._state)
 
     def displacements(self) -> np.ndarray:
         """Of the nodes, (nodes, dim) [m]."""
-        return self._state.u.numpy()[:, : self.scene.dim].copy()
+        return self._motion()[0]
+
+    def _motion(self) -> list[np.ndarray]:
+        motion = self._system.carrier.apply(self._state)
+        return [field[:, : self.scene.dim].copy() for field in motion]
 
     def positions(self) -> np.ndarray:
         """Of the nodes, (nodes, dim) [m]."""
@@ -120,7 +124,7 @@ class Simulation:
 
     def velocities(self) -> np.ndarray:
         """Of the nodes, (nodes, dim) [m/s]."""
-        return self._state.v.numpy()[:, : self.scene.dim].copy()
+        return self._motion()[1]
 
     def surface(self) -> np.ndarray:
         """Positions of the surface's points, (points, dim) [m]; body.surface has their facets."""
@@ -138,7 +142,7 @@ class Simulation:
 
     def snapshot(self) -> Snapshot:
         """The present moment, to come back to."""
-        n, regions = self._system.node_count, len(self.scene.fixed)
+        n, regions = len(self.scene.body.nodes), self._regions
         pushes = [np.zeros((n, 3)) if p is None else p for p, _ in self._since]
         places = [p for _, p in self._since]
         account = self._book.now.row() if self._book is not None else np.zeros(0)
@@ -152,8 +156,12 @@ class Simulation:
     def restore(self, snapshot: Snapshot) -> None:
         """Go back to a snapshot of a simulation of the same scene, bit by bit."""
         s, steps = snapshot, snapshot.number - snapshot.anchor.number
-        n, regions = self._system.node_count, len(self.scene.fixed)
-        fits = s.anchor.u.shape == s.anchor.v.shape == s.anchor.a.shape == (n, 3)
+        n, regions = len(self.scene.body.nodes), self._regions
+        there, here = (
+            {name: field.shape for name, field in arrays.items()}
+            for arrays in (s.anchor.arrays, self._system.saved(self._state))
+        )
+        fits = there == here
         fits = fits and s.places.shape == (steps, regions, 3) and s.before.shape == (regions, 3)
         if not fits or s.pushes.shape not in ((steps, n, 3), (0, n, 3)):
             raise BadInput("The snapshot is of another scene: its arrays do not fit this body.")
@@ -174,7 +182,7 @@ class Simulation:
 
     def _advance(self, push: np.ndarray | None, places: np.ndarray) -> StepRecord:
         system, dt = self._system, self.scene.dt
-        system.push = push
+        system.push(push)
         moving = np.flatnonzero((places != 0.0).any(axis=1) | (self._places != 0.0).any(axis=1))
         during = (self.time, self.time + dt)
         system.drive({
@@ -182,7 +190,7 @@ class Simulation:
             for k in moving.tolist()
         })  # fmt: skip
         step = next(march(system, self._state, number=self._number))
-        require_finite(step)
+        require_finite(system, step)
         if self._book is not None:
             self._book.add(step.before, step.after)
         self._since.append((push, places))
@@ -197,14 +205,14 @@ class Simulation:
 
     def _anchor_here(self) -> None:
         """From here on, steps can be repeated to the bit."""
-        self._anchor = Anchor.at(self._number, self._state)
+        self._anchor = Anchor.at(self._number, self._state, self._system)
         self._places_there = self._places
         self._since: list[tuple[np.ndarray | None, np.ndarray]] = []
 
     def _release(self, places: np.ndarray) -> None:
         """Held regions where a caller has left them."""
         self._places = places
-        self._system.push = None
+        self._system.push(None)
         self._system.drive({})
 
     def _push(self, forces: Forces) -> np.ndarray | None:
@@ -214,14 +222,14 @@ class Simulation:
         if not isinstance(forces, np.ndarray):
             total = sum((spread(load, k, body) for k, load in enumerate(forces)),
                         np.zeros((len(body.nodes), 3)))  # fmt: skip
-            return total * self._system.boundary.free
+            return total
         if forces.shape != body.nodes.shape or not np.isfinite(forces).all():
             raise BadInput(
                 f"forces must be finite numbers of shape {body.nodes.shape}, or a list of loads."
             )
         out = np.zeros((len(forces), 3))
         out[:, : forces.shape[1]] = forces
-        return out * self._system.boundary.free
+        return out
 
     def _places_after(self, motions: Motions) -> np.ndarray:
         if not motions:

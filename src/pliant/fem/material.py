@@ -1,5 +1,6 @@
-"""Isotropic linear elastic material, uniform or a value per cell."""
+"""Isotropic linear elastic material, uniform or a value per cell, and its viscoelastic branches."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -7,6 +8,26 @@ import numpy as np
 from pliant.core.errors import BadInput
 
 Value = float | np.ndarray
+
+MOST_CONTRAST = 1e12
+"""Between the cells of a body: of more, double precision keeps nothing of the softest."""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A Maxwell element beside the elastic response: a spring [Pa] that relaxes in a time [s].
+
+    Held at a strain, a body with branches relaxes as E + sum of modulus exp(-t / time), E the
+    long-term modulus; Poisson's ratio is that of the body throughout.
+    """
+
+    modulus: float
+    time: float
+
+    def __post_init__(self):
+        for name in ("modulus", "time"):
+            _check(f"branch: {name}", getattr(self, name), lambda v: v > 0.0, "must be positive")
+            object.__setattr__(self, name, float(getattr(self, name)))
 
 
 @dataclass(frozen=True)
@@ -16,6 +37,9 @@ class Material:
     The damping matrix is D = mass_damping M + stiffness_damping K (seed 000, eq. 2.6.1), [1/s] and
     [s]; a mode of angular frequency w decays with ratio (mass_damping / w + stiffness_damping w)/2.
     Modulus, ratio and density may be arrays with a value for every cell.
+    branches: a generalised Maxwell (Prony) element; youngs_modulus is then the long-term one. To a
+    small strain of angular frequency w the body answers with the storage modulus
+    E + sum E_i (w t_i)^2 / (1 + (w t_i)^2) and the loss modulus sum E_i w t_i / (1 + (w t_i)^2).
     """
 
     youngs_modulus: Value = 2000.0
@@ -23,8 +47,15 @@ class Material:
     density: Value = 1.0
     mass_damping: float = 0.0
     stiffness_damping: float = 0.0
+    branches: Sequence[Branch] = ()
 
     def __post_init__(self):
+        object.__setattr__(self, "branches", tuple(self.branches))
+        for branch in self.branches:
+            if not isinstance(branch, Branch):
+                raise BadInput(
+                    f"branches must be pl.Branch(modulus=..., time=...), not {branch!r}."
+                )
         _check("youngs_modulus", self.youngs_modulus, lambda v: v > 0.0, "must be positive")
         _check(
             "poisson_ratio",
@@ -32,6 +63,8 @@ class Material:
             lambda v: (v > -1.0) & (v < 0.5),
             "must lie between -1 and 0.5, both excluded (0.5 is incompressible: try 0.49)",
         )
+        _check_contrast("youngs_modulus", self.youngs_modulus)
+        _check_contrast("density", self.density)
         _check("density", self.density, lambda v: v > 0.0, "must be positive")
         _check("mass_damping", self.mass_damping, lambda v: v >= 0.0, "must not be negative")
         _check(
@@ -79,6 +112,15 @@ def per_cell(name: str, value: Value, count: int) -> np.ndarray:
             f"{count} cells."
         )
     return array
+
+
+def _check_contrast(name: str, value: Value) -> None:
+    array = np.asarray(value, float)
+    if array.ndim and array.size and array.max() > MOST_CONTRAST * array.min() > 0.0:
+        raise BadInput(
+            f"{name} goes from {array.min():g} to {array.max():g}, more than double precision can "
+            "tell apart; bring the cells closer to each other."
+        )
 
 
 def _check(name: str, value: Value, allowed, demand: str) -> None:

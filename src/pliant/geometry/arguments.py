@@ -1,48 +1,19 @@
-"""Checks of the numbers a person hands to a shape: each returns the clean value or raises."""
+"""Checks of the vectors a person hands to a shape: each returns the clean value or raises."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from pliant.core.errors import BadInput
-
-
-def number(owner: str, name: str, value: Any) -> float:
-    """A finite float; `owner` and `name` say in the message which argument was wrong."""
-    if isinstance(value, bool | str | bytes):
-        raise BadInput(f"{owner}: {name} must be a number, got {value!r}.")
-    try:
-        result = float(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise BadInput(f"{owner}: {name} must be a number, got {value!r}.") from error
-    if not math.isfinite(result):
-        raise BadInput(f"{owner}: {name} must be finite, got {value!r}.")
-    return result
-
-
-def positive(owner: str, name: str, value: Any) -> float:
-    """A finite float above zero."""
-    result = number(owner, name, value)
-    if result <= 0.0:
-        raise BadInput(f"{owner}: {name} must be greater than zero, got {value!r}.")
-    return result
-
-
-def not_negative(owner: str, name: str, value: Any) -> float:
-    """A finite float, zero or above."""
-    result = number(owner, name, value)
-    if result < 0.0:
-        raise BadInput(f"{owner}: {name} must not be negative, got {value!r}.")
-    return result
+from pliant.core.numbers import number, shown
 
 
 def vector(owner: str, name: str, value: Any, *, dims: Sequence[int] = (2, 3)) -> tuple[float, ...]:
     """Two or three finite floats (which lengths are allowed: `dims`)."""
     wanted = " or ".join(str(d) for d in dims)
     if isinstance(value, str | bytes) or not hasattr(value, "__iter__"):
-        raise BadInput(f"{owner}: {name} must be a list of {wanted} numbers, got {value!r}.")
+        raise BadInput(f"{owner}: {name} must be a list of {wanted} numbers, got {shown(value)}.")
     items = list(value)
     if len(items) not in dims:
         raise BadInput(f"{owner}: {name} must have {wanted} numbers, got {len(items)}.")

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pliant.core.errors import BadInput
-from pliant.geometry.arguments import not_negative
+from pliant.core.numbers import not_negative
 from pliant.geometry.describe import describes
 from pliant.geometry.shape import Shape, require_shape
 

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from pliant.geometry.arguments import positive, vector
+from pliant.core.numbers import positive
+from pliant.geometry.arguments import vector
 from pliant.geometry.describe import describes
 from pliant.geometry.shape import Shape
 

@@ -11,7 +11,8 @@ import numpy as np
 from scipy import ndimage
 
 from pliant.core.errors import BadInput
-from pliant.geometry.arguments import as_points, number, positive, vector
+from pliant.core.numbers import LARGEST, number, positive
+from pliant.geometry.arguments import as_points, vector
 from pliant.geometry.redistance import redistance
 from pliant.geometry.shape import Shape, require_shape
 
@@ -173,11 +174,11 @@ def checked_values(values: Any) -> np.ndarray:
         raise BadInput(f"the grid needs at least 2 nodes per axis, got shape {array.shape}.")
     check_size(array.shape)
     array = array.astype(np.float64)
-    bad = ~np.isfinite(array)
+    bad = ~(np.abs(array) <= LARGEST)
     if bad.any():
         index = tuple(int(i) for i in np.argwhere(bad)[0])
         raise BadInput(
-            f"{int(bad.sum())} values are not finite, the first at index {index}: "
+            f"{int(bad.sum())} values are not finite or too large, the first at index {index}: "
             "fill them with a positive distance."
         )
     return array
@@ -189,7 +190,7 @@ def check_size(shape: Any) -> None:
     for n in shape:
         count *= int(n)  # Python integers: a forged header must not overflow the product
     if count > MAX_NODES:
-        size = " x ".join(str(int(n)) for n in shape)
+        size = " x ".join(f"{int(n):.4g}" if n > 1e9 else str(int(n)) for n in shape)
         raise BadInput(
             f"a grid of {size} nodes is larger than the limit of 512^3: use a larger spacing."
         )
@@ -215,13 +216,9 @@ def sample(shape: Shape, *, spacing: float, margin: int = 2) -> SampledField:
     if not (np.isfinite(lo).all() and np.isfinite(hi).all()):
         raise BadInput("sample: the shape has no end; intersect it with a box first.")
     # The 1e-9 keeps rounding from adding a layer when a bound lies on a node.
-    with np.errstate(over="ignore"):
-        first = np.floor(lo / h + 1e-9) - margin
-        last = np.ceil(hi / h - 1e-9) + margin
-    counts = last - first + 1.0
-    if not np.isfinite(counts).all():
-        raise BadInput(f"sample: the spacing {h:g} is far too small for this shape.")
-    size = tuple(max(int(n), 2) for n in counts)
+    first = np.floor(lo / h + 1e-9) - margin
+    last = np.ceil(hi / h - 1e-9) + margin
+    size = tuple(max(int(n), 2) for n in last - first + 1.0)
     check_size(size)
     values = np.empty(size)
     origin = tuple(float(c) for c in first * h)

@@ -14,10 +14,11 @@ from typing import IO, Any
 import numpy as np
 
 from pliant.core.errors import BadInput, PliantError
-from pliant.geometry.arguments import number, positive, vector
+from pliant.core.files import require_file
+from pliant.core.numbers import number, positive
+from pliant.geometry.arguments import vector
 from pliant.geometry.describe import describes
 from pliant.geometry.field import SampledField, check_size
-from pliant.geometry.mesh_files import require_file
 from pliant.geometry.shape import Shape
 from pliant.geometry.volume import Volume, field_from_volume
 
@@ -50,7 +51,7 @@ def load_field(
         raise BadInput(f"{path}: not a field file; known endings: {', '.join(FIELD_SUFFIXES)}.")
     require_file(path, MAX_FILE_BYTES)
     source: dict[str, Any] = {"file": str(path)}
-    with naming(path):
+    with naming(path), np.errstate(all="ignore"):
         if level is not None:
             level = source["level"] = number("field", "level", level)
         if label is not None:

@@ -1,6 +1,7 @@
 """Volumes from medical imaging files: NRRD and NIfTI."""
 
 import bz2
+import logging
 import zlib
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +28,9 @@ def read_nrrd(path: Path) -> Volume:
         header = nrrd.read_header(stream)
         sizes = [int(n) for n in np.atleast_1d(header["sizes"])]
         _check_shape(sizes)
+        for key in ("line skip", "lineskip", "byte skip", "byteskip"):
+            if not -1 <= int(header.get(key, 0)) <= path.stat().st_size:
+                raise BadInput(f"the header's '{key}' goes beyond the end of the file.")
         if "data file" in header or "datafile" in header:
             raise BadInput("the data are in another file: save header and data in one .nrrd file.")
         if header.get("type") == "block":
@@ -56,7 +60,10 @@ def _nrrd_frame(values: np.ndarray, header: Any) -> Volume:
     spacings = header.get("spacings")
     if spacings is None:
         return Volume(values=values, origin=None, spacing=None)
-    return oriented(values, np.diag(np.array(spacings, dtype=np.float64)), np.zeros(dim))
+    edges = np.array(spacings, dtype=np.float64)
+    if not (edges > 0.0).all():
+        raise BadInput(f"the spacings must be positive, not {edges.tolist()}.")
+    return oriented(values, np.diag(edges), np.zeros(dim))
 
 
 def read_nifti(path: Path) -> Volume:
@@ -69,6 +76,7 @@ def read_nifti(path: Path) -> Volume:
         # Even the header's extensions may expand without end, so count before parsing.
         with path.open("rb") as stream:
             _check_expansion(stream, zlib.decompressobj(47), 512**3 * 8 + SLACK)
+    logging.getLogger("nibabel.global").setLevel(logging.CRITICAL)  # what it says, we say
     image: Any = nibabel.load(path)
     shape = [int(n) for n in image.shape]
     while len(shape) > 3 and shape[-1] == 1:
@@ -103,4 +111,4 @@ def _check_expansion(stream: IO[bytes], coder: Any, limit: int) -> None:
         if not block and getattr(coder, "needs_input", True):
             block = stream.read(_BLOCK)
             if not block and not out:
-                break  # cut off; the reader that follows reports it
+                raise BadInput("the compressed data are cut off: copy the file again.")

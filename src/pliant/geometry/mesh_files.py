@@ -2,6 +2,7 @@
 
 import io
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,9 +11,13 @@ from typing import Any
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.core.files import require_file
 from pliant.geometry.describe import describes
-from pliant.geometry.mesh_shape import MeshShape
+from pliant.geometry.mesh_promises import checked
+from pliant.geometry.mesh_shape import MeshShape, encloses
 from pliant.geometry.shape import Shape
+
+_log = logging.getLogger(__name__)
 
 MESH_SUFFIXES = (".ply", ".obj", ".stl", ".off", ".glb")
 
@@ -28,9 +33,15 @@ def load_mesh(path: str | Path) -> MeshShape:
     require_file(path, MAX_FILE_BYTES)
     vertices, faces = _triangles(path)
     try:
-        return MeshShape(vertices=vertices, faces=faces, source={"file": str(path)})
+        shape = MeshShape(vertices=vertices, faces=faces, source={"file": str(path)})
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
+    if not encloses(shape.vertices, shape.faces):
+        _log.warning(
+            "%s: the mesh is not closed; its holes are bridged, so that about %.3g m3 are inside: "
+            "check that the file is whole.", path, shape.volume(),
+        )  # fmt: skip
+    return shape
 
 
 @describes("mesh")
@@ -52,31 +63,15 @@ def save_mesh(path: str | Path, vertices: np.ndarray, faces: np.ndarray) -> None
         raise BadInput(f"{path}: cannot be written ({error.strerror}).") from error
 
 
-def require_file(path: Path, limit: int) -> None:
-    """Refuse what is not a readable, non-empty file of at most `limit` bytes."""
-    try:
-        if not path.is_file():
-            what = "is a folder, not a file" if path.is_dir() else "there is no such file"
-            raise BadInput(f"{path}: {what}.")
-        size = path.stat().st_size
-        with path.open("rb"):
-            pass
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{path}: cannot be read ({error}).") from error
-    if size == 0:
-        raise BadInput(f"{path}: the file is empty.")
-    if size > limit:
-        raise BadInput(f"{path}: {size / 1e9:.1f} GB is more than the limit; simplify it first.")
-
-
 def _triangles(path: Path) -> tuple[np.ndarray, np.ndarray]:
     import trimesh
 
     try:
         with _quiet_trimesh():
             # From bytes, not from the path: a file must not make the reader open other files.
+            data = checked(path.read_bytes(), path.suffix.lower())
             loaded: Any = trimesh.load(
-                io.BytesIO(path.read_bytes()),
+                io.BytesIO(data),
                 file_type=path.suffix.lower()[1:],
                 force="mesh",
                 process=False,
@@ -84,6 +79,8 @@ def _triangles(path: Path) -> tuple[np.ndarray, np.ndarray]:
             )
             vertices = np.asarray(loaded.vertices, dtype=np.float64)
             faces = np.asarray(getattr(loaded, "faces", np.zeros((0, 3), dtype=np.int64)))
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
     except MemoryError as error:
         raise BadInput(f"{path}: the header asks for more memory than there is.") from error
     except Exception as error:  # trimesh's readers raise whatever the parsing ran into
@@ -97,12 +94,22 @@ def _triangles(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise BadInput(f"{path}: the mesh has no faces (a point cloud?): export it with triangles.")
     if vertices.ndim == 2 and np.isfinite(vertices).all():
         # STL files repeat vertices; merged, a closed one can be known as closed.
-        vertices, index = np.unique(vertices, axis=0, return_inverse=True)
+        vertices, index = _merged(vertices)
         if faces.min() >= 0 and faces.max() < len(index):
-            faces = index.reshape(-1)[faces]
+            faces = index[faces]
         else:
             raise BadInput(f"{path}: a face refers to a vertex that does not exist: repair it.")
     return vertices, faces
+
+
+def _merged(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Different rows (n, 3) in ascending order, and the place of each row in them."""
+    order = np.lexsort(vertices.T[::-1])  # ten times as fast as np.unique along an axis
+    rows = vertices[order]
+    new = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
+    place = np.empty(len(vertices), np.int64)
+    place[order] = np.cumsum(new) - 1
+    return rows[new], place
 
 
 @contextmanager
@@ -112,6 +119,8 @@ def _quiet_trimesh() -> Iterator[None]:
     before = log.disabled
     log.disabled = True
     try:
-        yield
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            yield
     finally:
         log.disabled = before

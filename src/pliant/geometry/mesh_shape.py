@@ -25,7 +25,15 @@ PROBED = 24
 """Points at which the winding number of a mesh with open edges is taken."""
 
 MOST_PROBED = 200_000
-"""Triangles up to which it is; a larger mesh with open edges counts as one with holes."""
+"""Triangles up to which it is; a larger mesh with open edges counts as one with holes, or as loose
+triangles."""
+
+FARTHEST = 1e15
+"""Metres from the origin to a vertex; the search for the nearest triangle squares them in single
+precision."""
+
+MOST_LOOKED_UNDER = 20_000
+"""Triangles under which an inside is looked for; of more, every so manieth."""
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +63,7 @@ class MeshShape(Shape):
 
     def __post_init__(self):
         vertices, faces = _checked_triangles(self.vertices, self.faces)
+        _require_neighbours(vertices, faces)
         volume = enclosed_volume(vertices, faces)
         if volume < 0.0:
             _log.info("the mesh is inside out (volume %g): its triangles are turned", volume)
@@ -83,6 +92,7 @@ class MeshShape(Shape):
         a, b, c = np.moveaxis(self.vertices[self.faces], 1, 0)
         normal = _unit(np.cross(b - a, c - a))
         below = (a + b + c) / 3.0 - 1e-4 * self._size() * normal  # finds what the grid misses
+        below = below[:: -(-len(below) // MOST_LOOKED_UNDER)]
         tree: TriangleTree = self._tree  # type: ignore[attr-defined]
         probes = np.concatenate([lo + grid * (hi - lo), below])
         _, _, sign = tree.nearest(probes, threshold=SURE_INSIDE)
@@ -159,6 +169,28 @@ def is_closed(faces: np.ndarray) -> bool:
     return bool(np.array_equal(forward, backward))
 
 
+def _require_neighbours(vertices: np.ndarray, faces: np.ndarray) -> None:
+    """Refuse loose triangles; those that only lack common vertices still enclose what they do."""
+    # a closed mesh has half as many vertices as triangles, loose ones have three times as many
+    if len(vertices) <= len(faces) or 2 * _open_edges(faces) <= 3 * len(faces):
+        return
+    if len(faces) > MOST_PROBED or not _whole_winding(vertices, faces, PROBED):
+        raise BadInput(
+            "the triangles do not touch each other and enclose no volume: merge vertices that lie "
+            "together, or export a closed surface."
+        )
+
+
+def _open_edges(faces: np.ndarray) -> int:
+    """Directed edges without their opposite."""
+    edges = np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]])
+    count = int(faces.max()) + 1
+    forward = np.sort(edges[:, 0] * count + edges[:, 1])
+    backward = np.sort(edges[:, 1] * count + edges[:, 0])
+    place = np.minimum(np.searchsorted(backward, forward), len(backward) - 1)
+    return int((backward[place] != forward).sum())
+
+
 def encloses(vertices: np.ndarray, faces: np.ndarray) -> bool:
     """Whether triangles leave no gap, though they need not share edges (T-junctions).
 
@@ -169,8 +201,13 @@ def encloses(vertices: np.ndarray, faces: np.ndarray) -> bool:
         return True
     if len(faces) > MOST_PROBED:
         return False
+    return _whole_winding(vertices, faces, PROBED)
+
+
+def _whole_winding(vertices: np.ndarray, faces: np.ndarray, count: int) -> bool:
+    """Whether the winding number is whole at so many points in and around the mesh."""
     lo, hi = vertices.min(axis=0), vertices.max(axis=0)
-    k = np.arange(1, PROBED + 1)[:, None] * np.array([0.8191725134, 0.6710436067, 0.5497004779])
+    k = np.arange(1, count + 1)[:, None] * np.array([0.8191725134, 0.6710436067, 0.5497004779])
     points = lo + (hi - lo) * (k % 1.0)  # an even spread without a pattern (Roberts 2018)
     number = np.array([_winding_number(vertices[faces] - x) for x in points])
     return bool(np.abs(number - np.rint(number)).max() < 1e-6)
@@ -204,8 +241,8 @@ def _checked_triangles(vertices: Any, faces: Any) -> tuple[np.ndarray, np.ndarra
     bad = ~np.isfinite(points).all(axis=1)
     if bad.any():
         raise BadInput(f"vertex {int(np.argmax(bad))} of the mesh is not finite: repair the file.")
-    if np.abs(points).max() > 1e100:
-        raise BadInput("the mesh's coordinates exceed 1e100: check the file's units.")
+    if np.abs(points).max() > FARTHEST:
+        raise BadInput(f"the mesh's coordinates exceed {FARTHEST:g}: check the file's units.")
     triangles = triangles.astype(np.int64)
     wrong = ((triangles < 0) | (triangles >= len(points))).any(axis=1)
     if wrong.any():

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pliant.core.errors import BadInput
-from pliant.geometry.arguments import direction, number, positive, vector
+from pliant.core.numbers import number, positive
+from pliant.geometry.arguments import direction, vector
 from pliant.geometry.describe import describes
 from pliant.geometry.shape import Shape
 

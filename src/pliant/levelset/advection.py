@@ -165,9 +165,7 @@ def _box(samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     size = tuple(int(s) for s in samples.lattice.max(axis=0) - low + 1)
     index = np.full(size, -1, np.int64)
     index[tuple((samples.lattice - low).T)] = np.arange(len(samples.lattice))
-    nearest = ndimage.distance_transform_edt(
-        index < 0, return_distances=False, return_indices=True
-    )
+    nearest = ndimage.distance_transform_edt(index < 0, return_distances=False, return_indices=True)
     return low, index, index[tuple(nearest)]  # pyright: ignore[reportArgumentType]
 
 

@@ -1,9 +1,8 @@
 """Conjugate gradients for several right-hand sides at once: the matrix is read once for all.
 
 The k vectors of a node form one 3 x k block, so a matrix block is loaded once and multiplied with k
-vectors side by side, which also fills the vector units. Every column has its own step lengths and
-stops on its own: a column that has met its target is frozen, so its result does not depend on the
-company it is in.
+vectors side by side, which also fills the vector units. The iteration is that of one right-hand
+side (linalg.conjugate_gradients).
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -11,6 +10,7 @@ company it is in.
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
+from collections.abc import Sequence
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -23,8 +23,8 @@ from pliant.core.errors import BadInput
 from pliant.core.launch import Recorded, launch, to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.linalg.blocks import BlockMatrix
+from pliant.linalg.conjugate_gradients import Column, Tolerance, iterate
 from pliant.linalg.multigrid import Cycle, Multigrid
-from pliant.linalg.pcg import LOST, RESTARTS, SMALLEST_RELATIVE, Tolerance
 
 WIDTHS = (4, 8, 16)
 """Numbers of columns there are kernels for; fewer are padded with zeros."""
@@ -195,9 +195,6 @@ class BatchedConjugateGradients:
             c.b, rr,
         )  # fmt: skip
 
-    def _sum(self, which: int) -> np.ndarray:
-        return self._sums[which].numpy().sum(axis=(0, 1))
-
     def solve(self, b: wp.array, x: wp.array, tolerance: Tolerance | None = None) -> list[Solution]:
         """b, x: (nodes, columns) of vec3d; x is the start and changed in place.
 
@@ -210,80 +207,48 @@ class BatchedConjugateGradients:
                 f"columns; b has shape {b.shape} and x {x.shape}."
             )
         self._bind()
-        n, K, k, free = self.matrix.node_count, self._K, self.columns, self.matrix.free
+        n, K, free = self.matrix.node_count, self._K, self.matrix.free
         launch(K.gather, n, [free, b, self._b])
-        norms_b = self._square_norms(self._b)
+        norms = np.sqrt(self._square_norms(self._b))
         # correction form: b := P (b - A x) with all of x, then solve for the change of x
         launch(K.gather, n, [self._all, x, self._x])
         self._residual.run()
         wp.copy(self._b, self._r)
         self._x.zero_()
-        target = np.maximum(max(tol.relative, SMALLEST_RELATIVE) * np.sqrt(norms_b), tol.absolute)
-        outcome: list[Outcome | None] = [None] * k
-        iterations = np.zeros(k, int)
-        best = np.full(self.width, np.inf)
-        for _ in range(RESTARTS + 2):
-            self._residual.run()
-            norm = np.sqrt(self._sum(0))
-            for c in range(k):
-                if outcome[c] is None:
-                    outcome[c] = _verdict(norm[c], target[c], best[c])
-            best = norm
-            active = np.array([o is None for o in outcome] + [False] * (self.width - k))
-            if not active.any():
-                break
-            self._iterate(active, target, outcome, iterations, tol.max_iterations)
+        columns = [Column(tol.target(float(norm)), tol.max_iterations) for norm in norms]
+        iterate(columns, self)
         launch(K.scatter, n, [self._x, x])
         return [
-            Solution(x, outcome[c] or Outcome.STAGNATED, int(iterations[c]), float(norm[c]),
-                     float(target[c]))
-            for c in range(k)
-        ]  # fmt: skip
+            Solution(x, c.outcome or Outcome.STAGNATED, c.iterations, c.norm, c.target, c.history)
+            for c in columns
+        ]
 
-    def _iterate(self, active, target, outcome, iterations, limit: int) -> None:
-        """Conjugate gradients until no column is active."""
-        cycle = self._cycle
-        assert cycle is not None
-        rz, pq = np.zeros(self.width), np.zeros(self.width)
-        while active.any():
-            cycle.run()
-            self._curvature.run()
-            rz_new, zw = self._sum(1), self._sum(2)
-            with np.errstate(all="ignore"):
-                beta = np.where(active & (rz > 0.0), rz_new / rz, 0.0)
-                pq_new = zw - beta * beta * pq
-                lost = (zw > 0.0) & (pq_new <= LOST * zw)  # rounding: start again from z
-                beta, pq_new = np.where(lost, 0.0, beta), np.where(lost, zw, pq_new)
-            for c in np.flatnonzero(active):
-                if iterations[c] >= limit:
-                    outcome[c] = Outcome.ITERATION_LIMIT
-                elif not np.isfinite(rz_new[c] + zw[c]):
-                    outcome[c] = Outcome.NOT_FINITE
-                elif rz_new[c] <= 0.0 or pq_new[c] <= 0.0:
-                    outcome[c] = Outcome.STAGNATED if zw[c] == 0.0 else Outcome.INDEFINITE
-                else:
-                    continue
-                active[c] = False
-            with np.errstate(all="ignore"):
-                alpha = np.where(active, rz_new / pq_new, 0.0)
-            beta = np.where(active, beta, 0.0)
-            rows = np.broadcast_to(np.stack([alpha, beta])[:, None, :], (2, 3, self.width))
-            self._coefficients.assign(np.ascontiguousarray(rows))
-            self._advance.run()
-            iterations += active[: len(iterations)]
-            rz, pq = rz_new, pq_new
-            norm = np.sqrt(self._sum(0))
-            k = len(target)
-            active[:k] &= ~(norm[:k] <= target) & np.isfinite(norm[:k])
+    # --- the passes of an iteration (linalg.conjugate_gradients)
+
+    def residual(self) -> list[float]:
+        """r = P (b - A x); r . r of each column."""
+        self._residual.run()
+        return self._sum(0)
+
+    def curvature(self) -> tuple[list[float], list[float]]:
+        """z by a multigrid cycle, w = P A z; r . z and z . w of each column."""
+        assert self._cycle is not None
+        self._cycle.run()
+        self._curvature.run()
+        return self._sum(1), self._sum(2)
+
+    def advance(self, alpha: Sequence[float], beta: Sequence[float]) -> list[float]:
+        """A step of each column with its own lengths; r . r."""
+        lengths = np.zeros((2, 3, self.width))
+        lengths[0, :, : self.columns] = alpha
+        lengths[1, :, : self.columns] = beta
+        self._coefficients.assign(lengths)
+        self._advance.run()
+        return self._sum(0)
+
+    def _sum(self, which: int) -> list[float]:
+        return self._sums[which].numpy().sum(axis=(0, 1))[: self.columns].tolist()
 
     def _square_norms(self, v: wp.array) -> np.ndarray:
         values = v.numpy()
         return np.einsum("npk,npk->k", values, values)[: self.columns]
-
-
-def _verdict(norm: float, target: float, best: float) -> Outcome | None:
-    if not np.isfinite(norm):
-        return Outcome.NOT_FINITE
-    if norm <= target:
-        return Outcome.CONVERGED
-    return Outcome.STAGNATED if norm > 0.9 * best else None

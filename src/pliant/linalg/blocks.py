@@ -9,7 +9,7 @@ depend on the number of threads.
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,8 @@ import warp as wp
 
 from pliant.core.block_products import mirror_row
 from pliant.core.launch import Recorded, device, launch, share, to_device, zeros
-from pliant.fem.block_rows import NO_TWIN, BlockRows, row_product, stored_at
-from pliant.fem.pattern import Pattern
+from pliant.linalg.block_rows import NO_TWIN, BlockRows, row_product, stored_at
+from pliant.linalg.pattern import Pattern
 
 CHUNK = 256
 """Nodes per chunk of a sum: long enough to hide the launch, short enough to share between cores."""
@@ -55,6 +55,29 @@ def _multiply(
         y[i] = s
         total += wp.dot(x[i], s)
     partial[chunk] = total
+
+
+@wp.kernel
+def _curvature(
+    first: wp.int32,
+    A: BlockRows,
+    free: wp.array(dtype=wp.vec3d),
+    r: wp.array(dtype=wp.vec3d),
+    z: wp.array(dtype=wp.vec3d),
+    w: wp.array(dtype=wp.vec3d),
+    n: wp.int32,
+    partial: wp.array(dtype=wp.vec2d),
+):
+    """w = P A z, partial = (r . z, z . w)."""
+    chunk = first + wp.tid()
+    rz = wp.float64(0.0)
+    zw = wp.float64(0.0)
+    for i in range(chunk * CHUNK, wp.min(n, (chunk + 1) * CHUNK)):
+        s = wp.cw_mul(free[i], row_product(A, i, z))
+        w[i] = s
+        rz += wp.dot(r[i], z[i])
+        zw += wp.dot(z[i], s)
+    partial[chunk] = wp.vec2d(rz, zw)
 
 
 @wp.kernel
@@ -149,9 +172,7 @@ def _hold(
 
 
 @wp.kernel
-def _mask(
-    first: wp.int32, free: wp.array(dtype=wp.vec3d), x: wp.array(dtype=wp.vec3d)
-):
+def _mask(first: wp.int32, free: wp.array(dtype=wp.vec3d), x: wp.array(dtype=wp.vec3d)):
     i = first + wp.tid()
     x[i] = wp.cw_mul(free[i], x[i])
 
@@ -314,6 +335,20 @@ class BlockMatrix:
             grain=CHUNK_GRAIN,
         )
         return float(self.partial.numpy().sum())
+
+    def curvature(self, r: wp.array, z: wp.array, w: wp.array) -> Callable[[], tuple[float, float]]:
+        """A pass that makes w = P A z and returns r . z and z . w."""
+        n = self.node_count
+        pairs = zeros(chunks(n), wp.vec2d)
+        arguments = [self.rows, self.free, r, z, w, n, pairs]
+        recorded = Recorded(_curvature, chunks(n), arguments, grain=CHUNK_GRAIN)
+
+        def run() -> tuple[float, float]:
+            recorded.run()
+            rz, zw = pairs.numpy().sum(axis=0)
+            return float(rz), float(zw)
+
+        return run
 
     def invert_diagonal(self, inverse: wp.array) -> None:
         """inverse[i] = inverse of the free part of the diagonal block of row i."""

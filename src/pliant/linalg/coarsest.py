@@ -31,13 +31,14 @@ def _gauss_jordan(A: np.ndarray) -> np.ndarray | None:
 
     Not LAPACK: its threads fight ours over the cores, and its bits depend on how many there are.
     """
-    B = A.copy()
+    B, product = A.copy(), np.empty_like(A)
     for k in range(len(B)):
         pivot = B[k, k]
         if not pivot > 0.0:
             return None
         row, column = B[k] / pivot, B[:, k].copy()
-        B -= np.multiply.outer(column, row)
+        np.multiply(column[:, None], row, out=product)
+        B -= product
         B[k] = row
         B[:, k] = -column / pivot
         B[k, k] = 1.0 / pivot

@@ -1,4 +1,4 @@
-"""The levels of a multigrid hierarchy: coarse lattices, interpolation and sparsity, once per body.
+"""The levels of a multigrid hierarchy: coarse lattices, interpolation and sparsity, once a body.
 
 A coarse node sits at every even lattice position that interpolates to at least one node of the
 finer level. Interpolation is trilinear and simply restricted to the nodes there are: a fine node
@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from pliant.fem.body import Body
-from pliant.fem.cells import QUADRATIC
+from pliant.linalg.nodes import Nodes
 
 COARSEST_NODES = 64
 """Levels are added until so few nodes are left: the dense inverse of 192 unknowns costs 1 ms to set
@@ -74,18 +73,18 @@ class Level:
         return len(self.lattice)
 
 
-def coarse_levels(body: Body, free: np.ndarray) -> list[Level]:
-    """The levels below the body's own, finest first; empty for a body small enough to invert."""
+def coarse_levels(nodes: Nodes, free: np.ndarray) -> list[Level]:
+    """The levels below the nodes' own, finest first; empty where they are few enough to invert."""
     levels: list[Level] = []
-    count = len(body.nodes)
+    count = nodes.count
     if count <= COARSEST_NODES:
         return levels
-    if body.lattice is None:
-        parents, weights, lattice = _embed(body)
+    if nodes.lattice is None:
+        parents, weights, lattice = _embed(nodes)
         far, shape = np.ones(count, bool), "cube"
     else:
-        lattice = from_zero(body.lattice)
-        far, shape = _reaches_two(body, lattice), "cross"
+        lattice = from_zero(nodes.lattice)
+        far, shape = _reaches_two(nodes, lattice), "cross"
         parents, weights, lattice = _halve(lattice)
     while True:
         level = _level(parents, weights, lattice, free, far, shape)
@@ -99,15 +98,15 @@ def coarse_levels(body: Body, free: np.ndarray) -> list[Level]:
     return levels
 
 
-def _reaches_two(body: Body, lattice: np.ndarray) -> np.ndarray:
+def _reaches_two(nodes: Nodes, lattice: np.ndarray) -> np.ndarray:
     """Nodes that couple to others two positions away."""
     key = (lattice @ np.array([1, 7, 49])).astype(np.int32)
-    start = body.pattern.row_start
+    start = nodes.pattern.row_start
     far = np.zeros(len(key), bool)
     for first in range(0, len(key), 100_000):  # in parts: there are 30 times more blocks than nodes
         rows = np.arange(first, min(first + 100_000, len(key)))
         difference = np.abs(
-            key[body.pattern.columns[start[rows[0]] : start[rows[-1] + 1]]]
+            key[nodes.pattern.columns[start[rows[0]] : start[rows[-1] + 1]]]
             - np.repeat(key[rows], np.diff(start[first : rows[-1] + 2]))
         )
         beyond = (difference == 2) | (difference == 14) | (difference == 98)
@@ -145,23 +144,24 @@ def _halve(lattice: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return _number(parents, np.where(parents >= 0, weight[:, None], 0.0), shape)
 
 
-def _embed(body: Body) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _embed(nodes: Nodes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Parents and weights of mesh nodes in a lattice, and its positions."""
-    rows = np.repeat(np.arange(len(body.nodes)), np.diff(body.pattern.row_start))
-    edges = body.nodes[body.pattern.columns] - body.nodes[rows]
+    rows = np.repeat(np.arange(nodes.count), np.diff(nodes.pattern.row_start))
+    at = nodes.positions
+    edges = at[nodes.pattern.columns] - at[rows]
     lengths = np.linalg.norm(edges, axis=1)
     # no edge may span more than one lattice cell, or the coupling would reach beyond two nodes
-    width = QUADRATIC_WIDTH if body.kind == QUADRATIC else AUXILIARY_WIDTH
+    width = AUXILIARY_WIDTH if nodes.middles is None else QUADRATIC_WIDTH
     spacing = max(width * lengths[lengths > 0.0].mean(), np.abs(edges).max())
-    position = np.zeros((len(body.nodes), 3))
-    position[:, : body.dim] = (body.nodes - body.nodes.min(axis=0)) / spacing
+    position = np.zeros((nodes.count, 3))
+    position[:, : nodes.dim] = (at - at.min(axis=0)) / spacing
     position = _longest_last(position)
     below = np.floor(position).astype(np.int64)
     t = position - below
     shape = below.max(axis=0) + 2
     strides = np.array([1, shape[0], shape[0] * shape[1]])
-    parents = np.full((len(body.nodes), 8), -1, np.int64)
-    weights = np.ones((len(body.nodes), 8))
+    parents = np.full((nodes.count, 8), -1, np.int64)
+    weights = np.ones((nodes.count, 8))
     for corner in range(8):
         step = np.array([(corner >> d) & 1 for d in range(3)])
         weights[:, corner] = np.prod(np.where(step == 1, t, 1.0 - t), axis=1)

@@ -14,7 +14,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import device, to_device, zeros
-from pliant.fem.block_rows import BlockRows
+from pliant.linalg.block_rows import BlockRows
 from pliant.linalg.blocks import inverse_of_free_part
 
 MOST_RUNS = 32

@@ -12,14 +12,14 @@ import warp as wp
 
 from pliant.core.launch import Recorded, Series, device, to_device, zeros
 from pliant.core.solution import Solution
-from pliant.fem.body import Body
 from pliant.linalg.blocks import BlockMatrix
 from pliant.linalg.coarsest import regularised_inverse
 from pliant.linalg.galerkin import GalerkinProduct, make_weights
 from pliant.linalg.hierarchy import coarse_levels, from_zero
 from pliant.linalg.level_rows import make_rows, prepare_diagonal, round_matrix
+from pliant.linalg.nodes import Nodes
 from pliant.linalg.patch_smoother import PatchSmoother
-from pliant.linalg.patches import Patches, body_patches, lattice_patches
+from pliant.linalg.patches import Patches, finest_patches, lattice_patches
 from pliant.linalg.smoother import cycle_kernels, to_double, to_single
 from pliant.linalg.stiff_nodes import STIFF_GRAIN, Stiff
 
@@ -39,9 +39,10 @@ TWICE_FROM = 2
 CONTRAST = 100.0
 """Ratio of the stiffest cell to the softest from which each level is swept three times."""
 
-NODE_SWEEPS = ((4.0, 2), (14.0, 3))
-"""Sweeps from a ratio lambda / mu on (Poisson's ratio 0.4 and 0.467), while nodes are swept singly:
-at 0.45 two need 8 iterations instead of 15, at 0.49 three still need 16 to 32."""
+NODE_SWEEPS = ((4.0, 2), (8.0, 3))
+"""Sweeps from a ratio lambda / mu on (Poisson's ratio 0.4 and 0.444), while nodes are swept singly:
+at 0.45 a cut torus needs 10 to 13 iterations with two and 8 to 10 with three, at 0.49 still 16 to
+32."""
 
 PATCH_SWEEPS = ((30.0, 1), (250.0, 2), (2500.0, 4))
 """Sweeps over patches from a ratio lambda / mu on (0.484, 0.498, 0.4998). One costs as much as
@@ -100,11 +101,11 @@ class Grid:
 class Multigrid:
     """Preconditioner for a body's matrices; `print(multigrid)` shows the levels."""
 
-    def __init__(self, body: Body, free: np.ndarray):
+    def __init__(self, nodes: Nodes, free: np.ndarray):
         """free: (nodes, 3) of 1 (free) or 0 (held), as given to the BlockMatrix."""
-        self._levels = coarse_levels(body, np.asarray(free, float))
-        self._lattice = None if body.lattice is None else from_zero(body.lattice)
-        self._sizes = [(len(body.nodes), len(body.pattern.columns))]
+        self._levels = coarse_levels(nodes, np.asarray(free, float))
+        self._lattice = None if nodes.lattice is None else from_zero(nodes.lattice)
+        self._sizes = [(nodes.count, len(nodes.pattern.columns))]
         self._sizes += [(level.node_count, len(level.columns)) for level in self._levels]
         self.prolong = [make_weights(level.prolong) for level in self._levels]
         self.restrict = [make_weights(level.restrict) for level in self._levels]
@@ -112,7 +113,7 @@ class Multigrid:
         self._stale = True
         self._standard: float | None = None
         self._lost = 0.0
-        self._body = body
+        self._nodes = nodes
         self._patches: list[Patches | None] | None = None
         self.sweeps, self.patch_sweeps = 1, 0
         self._for_contrast, self._for_bulk, self._for_patches = 1, 1, 0
@@ -204,7 +205,7 @@ class Multigrid:
         """Patches of every level but the coarsest, found once."""
         if self._patches is None:
             self._patches = [
-                body_patches(self._body, self._lattice),
+                finest_patches(self._nodes, self._lattice),
                 *(lattice_patches(v.lattice, v.row_start, v.columns) for v in self._levels),
             ]
             self._patches[-1] = None

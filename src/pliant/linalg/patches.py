@@ -22,9 +22,8 @@ import numpy as np
 from scipy import sparse
 
 from pliant.core.launch import device
-from pliant.fem.body import Body
-from pliant.fem.cells import QUADRATIC, SIMPLEX_EDGES
 from pliant.linalg.level_rows import choose_runs
+from pliant.linalg.nodes import Nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,19 +45,15 @@ class Patches:
         return len(self.start) - 1
 
 
-def body_patches(body: Body, lattice: np.ndarray | None) -> Patches | None:
+def finest_patches(nodes: Nodes, lattice: np.ndarray | None) -> Patches | None:
     """Patches of a body's own nodes; None for linear simplices, which have no such motions."""
-    rows = body.pattern.row_start, body.pattern.columns
+    rows = nodes.pattern.row_start, nodes.pattern.columns
     if lattice is not None:
         return lattice_patches(lattice, *rows)
-    if body.kind != QUADRATIC:
+    if nodes.middles is None or nodes.corners is None:
         return None
-    corners = body.dim + 1
-    owner, node = [body.cells[:, :corners].ravel()], [body.cells[:, :corners].ravel()]
-    for a, ends in enumerate(SIMPLEX_EDGES[: body.cells.shape[1] - corners], corners):
-        for end in ends:
-            owner.append(body.cells[:, end])
-            node.append(body.cells[:, a])
+    middle, one, other = nodes.middles.T
+    owner, node = [nodes.corners, one, other], [nodes.corners, middle, middle]
     return _patches(np.concatenate(owner), np.concatenate(node), *rows)
 
 

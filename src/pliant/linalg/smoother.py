@@ -251,18 +251,14 @@ def cycle_kernels(width: int) -> SimpleNamespace:
 
 
 @wp.kernel
-def to_single(
-    first: wp.int32, x: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3f)
-):
+def to_single(first: wp.int32, x: wp.array(dtype=wp.vec3d), y: wp.array(dtype=wp.vec3f)):
     """y = x."""
     i = first + wp.tid()
     y[i] = wp.vec3f(x[i])
 
 
 @wp.kernel
-def to_double(
-    first: wp.int32, x: wp.array(dtype=wp.vec3f), y: wp.array(dtype=wp.vec3d)
-):
+def to_double(first: wp.int32, x: wp.array(dtype=wp.vec3f), y: wp.array(dtype=wp.vec3d)):
     """y = x."""
     i = first + wp.tid()
     y[i] = wp.vec3d(x[i])

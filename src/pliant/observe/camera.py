@@ -72,17 +72,23 @@ class Camera:
 
 
 def ring_of_cameras(
-    scene, count: int = 10, *, width: int = 100, height: int = 100, elevation: float = 20.0,
+    scene,
+    count: int = 10,
+    *,
+    width: int = 100,
+    height: int = 100,
+    elevation: float = 20.0,
     room: float = 1.35,
 ) -> list[Camera]:
     """`count` cameras in a horizontal ring around a scene's body, alternately above and below.
 
     elevation [degrees]; room: how much larger than the resting body the view is.
     """  # fmt: skip
-    nodes = scene.body.nodes
-    if nodes.shape[1] != 3:
+    body = scene.body
+    if body.dim != 3:
         raise BadInput("Depth cameras see 3D bodies; fit a 2D body to NodeMotions or LevelSets.")
-    lo, hi = nodes.min(axis=0), nodes.max(axis=0)
+    points = body.surface.positions(body.nodes)
+    lo, hi = points.min(axis=0), points.max(axis=0)
     centre = 0.5 * (lo + hi)
     radius = 0.5 * np.linalg.norm(hi - lo) * room
     angle = 40.0
@@ -91,9 +97,7 @@ def ring_of_cameras(
     for k in range(count):
         turn = 2.0 * np.pi * k / count
         lift = np.radians(elevation) * (1 if k % 2 == 0 else -1)
-        offset = np.array(
-            [np.cos(turn) * np.cos(lift), np.sin(lift), np.sin(turn) * np.cos(lift)]
-        )
+        offset = np.array([np.cos(turn) * np.cos(lift), np.sin(lift), np.sin(turn) * np.cos(lift)])
         cameras.append(
             Camera.looking(
                 centre + distance * offset, centre, width=width, height=height, view_angle=angle

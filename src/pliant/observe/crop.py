@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.dynamics.model import World
 from pliant.dynamics.obstacles import Plane
-from pliant.dynamics.scene import Scene
 from pliant.dynamics.trajectory import Trajectory
 from pliant.observe.observations import Frame, Observations
 
@@ -18,7 +18,7 @@ ON_PLANE = 3.0
 
 
 def crop_to_body(
-    seen: Observations, scene: Scene, margin: float, *, run: Trajectory | None = None
+    seen: Observations, scene: World, margin: float, *, run: Trajectory | None = None
 ) -> Observations:
     """Without points farther than `margin` [m] from all that the moving body's surface sweeps.
 
@@ -68,7 +68,7 @@ def crop_to_body(
     return replace(seen, frames=frames)
 
 
-def _expected(seen: Observations, scene: Scene) -> Trajectory:
+def _expected(seen: Observations, scene: World) -> Trajectory:
     from pliant.dynamics.simulate import simulate
 
     last = max((f.time for f in seen.frames), default=0.0)

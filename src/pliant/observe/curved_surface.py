@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from pliant.fem.body import Body
-from pliant.fem.embedding import Surface
+from pliant.fem.bodies.body import Body
+from pliant.fem.bodies.embedding import Surface
 
 LEVELS = 2
 """Splits of every facet in two along each edge: sixteen small facets, a sixteenth of the error."""

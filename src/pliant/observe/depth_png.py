@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.errors import BadInput
-from pliant.core.files import read_json, read_text, whole_file, write_json
-from pliant.geometry.mesh_files import require_file
+from pliant.core.files import read_json, read_text, require_file, whole_file, write_json
 from pliant.observe.camera import Camera
 from pliant.observe.observations import Frame, Observations
 

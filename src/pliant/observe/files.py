@@ -19,6 +19,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.core.files import read_json, write_json
+from pliant.core.numbers import LARGEST, SMALLEST, shown
 from pliant.observe.camera import Camera
 from pliant.observe.depth_png import (
     camera_from,
@@ -45,11 +46,17 @@ UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 FRAME_RATE = 30.0
 """Frames per second of a recording that does not say."""
 
+SLOWEST, FASTEST = 1e-6, 1e9
+"""Frame rates that a camera may have [1/s]."""
+
 DEPTH_SCALE = 1000.0
 """Steps per metre of a depth image that does not say: millimetres, as most cameras write."""
 
 MAX_FRAMES = 100_000
 MAX_TOTAL_POINTS = 100_000_000
+
+MUCH = 30.0
+"""Times the body's extent that points span, or the body theirs, if their units are wrong."""
 
 CLOCK = 1e6
 """Seconds beyond which the first time must be a clock's, not one since the motion began."""
@@ -126,8 +133,11 @@ def load_observations(
         raise BadInput(f"{folder}: {what}.")
     if units is not None and units not in UNITS:
         raise BadInput(f"units must be one of {', '.join(UNITS)}, not '{units}'.")
-    if frame_rate is not None and not (math.isfinite(frame_rate) and frame_rate > 0.0):
-        raise BadInput(f"The frame rate must be positive, not {frame_rate}.")
+    if frame_rate is not None and not SLOWEST <= frame_rate <= FASTEST:
+        raise BadInput(
+            f"{folder}: the frame rate must be positive, {SLOWEST:g} to {FASTEST:g} frames a "
+            f"second, not {frame_rate}."
+        )
     record = _record(folder)
     layout = _layout(folder, record)
 
@@ -165,11 +175,13 @@ def load_observations(
                 "%s: the points span %.0f times the body, so they are taken to be in %s; say "
                 "otherwise with --units.", folder, _extent_ratio(seen, scene), stated,
             )  # fmt: skip
-    elif scene is not None and guess_units(in_metres(seen, stated or "m"), scene) != "m":
-        log.warning(
-            "%s: the points, read in %s, span %.3g times the body: check --units.",
-            folder, stated, _extent_ratio(in_metres(seen, stated or "m"), scene),
-        )  # fmt: skip
+    elif scene is not None:
+        ratio = _extent_ratio(in_metres(seen, stated or "m"), scene)
+        if not 1.0 / MUCH < ratio < MUCH:
+            log.warning(
+                "%s: the points, read in %s, span %.3g times the body: check --units.",
+                folder, stated, ratio,
+            )  # fmt: skip
     return in_metres(seen, stated or "m")
 
 
@@ -186,7 +198,7 @@ def in_metres(seen: Observations, units: str) -> Observations:
 def guess_units(seen: Observations, scene: Any) -> str:
     """Of m, cm and mm the one that makes the points about as large as the body and its swing."""
     ratio = _extent_ratio(seen, scene)
-    if ratio < 30.0:
+    if ratio < MUCH:
         return "m"
     return "cm" if ratio < 300.0 else "mm"
 
@@ -337,6 +349,6 @@ def _known_cameras(folder: Path, frames: list[Frame], cameras: list[Camera]) -> 
 
 def _positive(folder: Path, key: str, value: Any) -> float:
     good = isinstance(value, int | float) and not isinstance(value, bool)
-    if not good or not (math.isfinite(value) and value > 0.0):
-        raise BadInput(f"{folder / RECORD}: {key} must be a positive number, not {value!r}.")
+    if not good or not SMALLEST <= value <= LARGEST:
+        raise BadInput(f"{folder / RECORD}: {key} must be a positive number, not {shown(value)}.")
     return float(value)

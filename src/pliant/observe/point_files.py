@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from pliant.core.errors import BadInput
-from pliant.core.files import whole_file
+from pliant.core.files import require_file, whole_file
 from pliant.geometry.field_files import read_npy
-from pliant.geometry.mesh_files import require_file
 from pliant.observe.observations import Frame
 
 MAX_POINTS = 20_000_000

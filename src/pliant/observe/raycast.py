@@ -126,9 +126,7 @@ class SurfaceQueries:
         )  # fmt: skip
         found = triangle.numpy()
         item = np.flatnonzero(found >= 0)
-        return Hits(
-            item, found[item], *(a.numpy()[item] for a in (bary, normal, distance))
-        )
+        return Hits(item, found[item], *(a.numpy()[item] for a in (bary, normal, distance)))
 
     def nearest(self, points: np.ndarray, reach: float = np.inf) -> Hits:
         """Foot point of each point; distance is positive outside."""
@@ -160,7 +158,6 @@ class SurfaceQueries:
             normal,
         )  # fmt: skip
         return Hits(item, triangle, bary, direction, side * length)
-
 
     def _distance_to(self, triangle: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         corner = [self.positions[self.triangles[triangle, k]] for k in range(3)]
@@ -229,5 +226,3 @@ def closest_barycentric(p, a, b, c) -> np.ndarray:
         gap = np.where(take, distance, gap)
         best[take] = weights[take]
     return best
-
-

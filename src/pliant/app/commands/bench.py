@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pliant.app.benchmarks import CASES, bench_scene, mapped_surface, measure
-from pliant.app.console import (
+from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
     ThreadsOption,
@@ -14,7 +14,8 @@ from pliant.app.console import (
     command,
     set_machine,
 )
-from pliant.app.progress import progress
+from pliant.app.terminal.progress import progress
+from pliant.core.errors import BadInput
 
 
 def register(app: typer.Typer) -> None:
@@ -40,7 +41,9 @@ def bench(
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
 ) -> None:
-    """Measure the time of a step of a benchmark CASE (seed 000, 002 and 003)."""
+    """Measure the time of a step of a benchmark CASE."""
+    if steps < 1:
+        raise BadInput(f"--steps must be at least 1, not {steps}.")
     set_machine(device, threads)
     scene = replace(bench_scene(case, resolution=resolution, ground=ground), law=law)
     mapped = mapped_surface(scene) if case == "tets" else None

@@ -7,7 +7,8 @@ import typer
 
 from pliant.app.commands.observe import NoiseOption
 from pliant.app.commands.reconstruct import COSTS, CostOption, UnknownOption
-from pliant.app.console import (
+from pliant.app.folders.runs import RunFailed
+from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
     SceneArgument,
@@ -17,7 +18,6 @@ from pliant.app.console import (
     command,
     set_machine,
 )
-from pliant.app.runs import RunFailed
 from pliant.core.errors import BadInput
 
 AGREEMENT = 1e-6
@@ -60,17 +60,17 @@ def check_scene(
     The complex step is a NumPy copy of every time step in complex arithmetic; the cameras' part is
     shared with the tangent.
     """
-    from pliant.app.films import Film, simulated
-    from pliant.app.fit_values import parse_unknowns
-    from pliant.app.scene_files import build_scene
-    from pliant.app.scenes import find_description
+    from pliant.app.describing.scenes import find_description
+    from pliant.app.fitted.fit_values import parse_unknowns
+    from pliant.app.folders.films import Film, simulated
+    from pliant.app.folders.run_directory import open_scene
 
     if cost not in COSTS:
         raise BadInput(f"--cost must be one of {', '.join(COSTS)}, not '{cost}'.")
     film = Film(cameras, pixels, noise, 1)
     description = find_description(scene, shape=shape)
     set_machine(device, threads)
-    built = build_scene(description, name=scene)
+    built = open_scene(description, None, scene)
     starts = parse_unknowns(unknown or [], built, away=True)
     seen = film.take(simulated(built, steps, scene))
     rows, reason = compare_gradients(built, seen, starts, cost)
@@ -104,11 +104,12 @@ def compare_gradients(
 
     Also the reason why there is no complex step, empty where there is one.
     """
-    from pliant.app.progress import progress
-    from pliant.inverse.complex_motion import NotComplex, complex_runner
-    from pliant.inverse.losses import Loss
-    from pliant.inverse.problem import Problem
-    from pliant.inverse.unknowns import UnknownSet, make_unknown
+    from pliant.app.terminal.progress import progress
+    from pliant.dynamics.scene import Scene
+    from pliant.inverse.complex_copy.complex_motion import NotComplex, complex_runner
+    from pliant.inverse.measuring.losses import Loss
+    from pliant.inverse.motion.problem import Problem
+    from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
 
     members = tuple(make_unknown(n, v, scene) for n, v in starts.items())
     unknowns = UnknownSet(members)
@@ -123,6 +124,8 @@ def compare_gradients(
         shown.reach(2)
         third, reason = None, ""
         try:
+            if not isinstance(scene, Scene):
+                raise NotComplex("the copy of a step in NumPy is one of elastic bodies.")
             third = problem.evaluate(q, loss, runner=complex_runner(unknowns, q)).model[1]
         except NotComplex as why:
             reason = str(why)

@@ -6,7 +6,14 @@ from typing import Annotated
 import typer
 
 from pliant.app.commands.reconstruct import reconstruct_into, result_lines
-from pliant.app.console import DeviceOption, JsonOption, ThreadsOption, answer, command, note
+from pliant.app.terminal.console import (
+    DeviceOption,
+    JsonOption,
+    ThreadsOption,
+    answer,
+    command,
+    note,
+)
 
 UNKNOWNS = ["youngs_modulus=2200", "poisson_ratio=0.32"]
 
@@ -30,7 +37,7 @@ def run_demo(
     threads: ThreadsOption = None,
 ) -> None:
     """Film a swinging torus with ten noisy depth cameras and recover what it is made of."""
-    from pliant.app.fits import FitDirectory
+    from pliant.app.fitted.fits import FitDirectory
 
     began = time.perf_counter()
     finished = FitDirectory(out).status() == "finished"

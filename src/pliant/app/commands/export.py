@@ -13,7 +13,7 @@ from pliant.app.commands.render import (
     StepsOption,
     require_free_file,
 )
-from pliant.app.console import (
+from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
     ShapeOption,
@@ -22,7 +22,7 @@ from pliant.app.console import (
     command,
     set_machine,
 )
-from pliant.app.progress import progress
+from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
 from pliant.dynamics.trajectory import Trajectory
 
@@ -71,7 +71,7 @@ def export_motion(
     threads: ThreadsOption = None,
 ) -> None:
     """Write the run in DIR, or SCENE after simulating it, in a format of other programs."""
-    from pliant.app.films import motion_of
+    from pliant.app.folders.films import motion_of
 
     if every < 1:
         raise BadInput(f"--every must be at least 1, not {every}.")
@@ -123,8 +123,8 @@ def write_motion(
     from pliant.app.formats.sequence import write_sequence, write_vtu_sequence
     from pliant.app.formats.surface_motion import surface_motion
     from pliant.app.formats.usd import write_usd
-    from pliant.app.motion_pictures import Look, draw_motion
-    from pliant.fem.render_mesh import load_render_mesh
+    from pliant.app.pictures.motion_pictures import Look, draw_motion
+    from pliant.fem.bodies.render_mesh import load_render_mesh
 
     carried = load_render_mesh(run.scene.body, mesh, fit=fit_mesh) if mesh else None
     count = len({*range(0, len(run.times), every), len(run.times) - 1})

@@ -14,7 +14,7 @@ from pliant.app.commands.observe import (
     StepsOption,
 )
 from pliant.app.commands.reconstruct import COSTS, CostOption, UnknownOption
-from pliant.app.console import (
+from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
     SceneArgument,
@@ -65,10 +65,10 @@ def map_scene(
     threads: ThreadsOption = None,
 ) -> None:
     """Map the cost of SCENE over two unknowns and draw the path of a fit into it."""
-    from pliant.app.films import Film, simulated, steps_of
-    from pliant.app.fit_values import parse_unknowns, scene_values
-    from pliant.app.scene_files import build_scene
-    from pliant.app.scenes import find_description
+    from pliant.app.describing.scenes import find_description
+    from pliant.app.fitted.fit_values import parse_unknowns, scene_values
+    from pliant.app.folders.films import Film, simulated, steps_of
+    from pliant.app.folders.run_directory import open_scene
     from pliant.core.files import write_json
 
     if not 3 <= points <= MAX_POINTS:
@@ -85,7 +85,7 @@ def map_scene(
         raise BadInput(f"{folder}: is a file; --out needs a folder.")
     description = find_description(scene, shape=shape)
     set_machine(device, threads)
-    built = build_scene(description, name=scene)
+    built = open_scene(description, None, scene)
     own = scene_values(built)
     for name in over:
         if np.ndim(own.get(name, [])) != 0:
@@ -130,17 +130,13 @@ def _axis(centre: float, path: np.ndarray, span: float, points: int) -> np.ndarr
 
 
 def _known_fit(folder: str, over: tuple[str, str], scene: Any) -> tuple[Any, np.ndarray]:
-    from pliant.app.fit_observations import observations_of
-    from pliant.app.fits import ASKED, FitDirectory
-    from pliant.core.files import read_json
+    from pliant.app.fitted.fit_observations import observations_of
+    from pliant.app.fitted.fits import FitDirectory
 
     directory = FitDirectory(folder)
     if not directory.exists:
         raise BadInput(f"{folder}: holds no fit (pliant reconstruct --out {folder}).")
-    asked = read_json(directory.path / ASKED)
-    if not isinstance(asked, dict):
-        raise BadInput(f"{directory.path / ASKED}: must hold what was asked; fit again.")
-    seen = observations_of(directory, scene, asked)
+    seen = observations_of(directory, scene, directory.asked())
     history = directory.history()
     for name in over:
         if history and name not in history[0].step.values:
@@ -149,8 +145,8 @@ def _known_fit(folder: str, over: tuple[str, str], scene: Any) -> tuple[Any, np.
 
 
 def _fitted(scene, seen, starts, cost, over) -> np.ndarray:
-    from pliant.app.fit_progress import fit_progress
-    from pliant.inverse.reconstruct import reconstruct
+    from pliant.app.fitted.fit_progress import fit_progress
+    from pliant.inverse.fitting.reconstruct import reconstruct
 
     with fit_progress() as shown:
         fit = reconstruct(scene, seen, starts, cost=cost, on_step=shown.step, progress=shown.reach)
@@ -159,11 +155,11 @@ def _fitted(scene, seen, starts, cost, over) -> np.ndarray:
 
 def cost_map(scene, seen, over, x: np.ndarray, y: np.ndarray, cost: str) -> np.ndarray:
     """(y, x) mean cost of a point, over those that count; NaN where a simulation failed."""
-    from pliant.app.progress import progress
+    from pliant.app.terminal.progress import progress
     from pliant.core.errors import SolverFailure
-    from pliant.inverse.losses import Loss
-    from pliant.inverse.problem import Problem
-    from pliant.inverse.unknowns import UnknownSet, make_unknown
+    from pliant.inverse.measuring.losses import Loss
+    from pliant.inverse.motion.problem import Problem
+    from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
 
     middle = {over[0]: float(x[len(x) // 2]), over[1]: float(y[len(y) // 2])}
     unknowns = UnknownSet(tuple(make_unknown(n, v, scene) for n, v in middle.items()))
@@ -190,7 +186,7 @@ def cost_map(scene, seen, over, x: np.ndarray, y: np.ndarray, cost: str) -> np.n
 
 
 def _draw(path: Path, over, x, y, values, way: np.ndarray, truth) -> None:
-    from pliant.app.map_figures import landscape as figure_of
-    from pliant.app.report_figures import save
+    from pliant.app.pictures.map_figures import landscape as figure_of
+    from pliant.app.pictures.report_figures import save
 
     save(figure_of(over, x, y, values, way, truth), path)

@@ -4,18 +4,22 @@ from typing import Annotated
 
 import typer
 
-from pliant.app.console import (
+from pliant.app.describing.elastic_scenes import require_elastic
+from pliant.app.describing.fineness import Fineness
+from pliant.app.describing.scenes import find_description
+from pliant.app.folders.run_directory import open_scene
+from pliant.app.terminal.console import (
+    AcrossOption,
     DeviceOption,
     JsonOption,
     SceneArgument,
     ShapeOption,
+    SpacingOption,
     ThreadsOption,
     answer,
     command,
     set_machine,
 )
-from pliant.app.scene_files import build_scene
-from pliant.app.scenes import find_description
 
 
 def register(app: typer.Typer) -> None:
@@ -28,6 +32,8 @@ def list_modes(
     scene: SceneArgument,
     count: Annotated[int, typer.Option("--count", help="How many of the lowest modes.")] = 6,
     shape: ShapeOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
@@ -35,9 +41,10 @@ def list_modes(
     """Natural frequencies of SCENE about its rest shape."""
     from pliant.dynamics.modes import modes
 
-    description = find_description(scene, shape=shape)
+    fineness = Fineness(spacing, cells_across)
+    description = fineness.of(find_description(scene, shape=shape))
     set_machine(device, threads)
-    built = build_scene(description, name=scene)
+    built = require_elastic(open_scene(description, None, scene), "pliant modes")
     found = modes(built, count)
     result = {
         "title": (built.source or {}).get("title", ""),

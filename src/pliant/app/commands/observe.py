@@ -1,20 +1,24 @@
 """`pliant observe`: what depth cameras see of a scene's motion, as files."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pliant.app.console import (
+from pliant.app.describing.fineness import Fineness
+from pliant.app.fitted.fit_values import TRUTH, scene_values
+from pliant.app.terminal.console import (
+    AcrossOption,
     DeviceOption,
     JsonOption,
     ShapeOption,
+    SpacingOption,
     ThreadsOption,
     answer,
     command,
     set_machine,
 )
-from pliant.app.fit_values import TRUTH, scene_values
 from pliant.core.errors import BadInput
 from pliant.core.files import write_json
 from pliant.observe.files import LAYOUTS, RECORD, save_observations
@@ -73,6 +77,8 @@ def film_scene(
     ] = "npz",
     steps: StepsOption = None,
     shape: ShapeOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace observations that are there already.")
     ] = False,
@@ -81,7 +87,7 @@ def film_scene(
     threads: ThreadsOption = None,
 ) -> None:
     """Film SCENE, or the run in DIR, with a ring of depth cameras."""
-    from pliant.app.films import Film, motion_of
+    from pliant.app.folders.films import Film, motion_of
 
     film = Film(cameras, pixels, noise, seed, outliers, dropped, quantisation, kind)
     if layout not in LAYOUTS:
@@ -91,7 +97,8 @@ def film_scene(
     folder = Path(out or Path("runs") / f"{Path(scene).stem}-seen")
     require_free(folder, overwrite=overwrite)
     set_machine(device, threads)
-    run = motion_of(scene, shape=shape, steps=steps)
+    fineness = Fineness(spacing, cells_across)
+    run = motion_of(scene, shape=shape, steps=steps, fineness=fineness)
     seen = film.take(run)
     save_observations(seen, folder, layout)
     write_json(folder / TRUTH, scene_values(run.scene))
@@ -107,9 +114,22 @@ def film_scene(
     lines = [
         f"{len(seen.frames)} frames, {len(seen.cameras)} cameras, {seen.point_count} points, "
         f"noise {seen.noise or 0.0:.3g} m",
-        f"files in {folder}; next: pliant reconstruct {scene} --observations {folder}",
+        f"files in {folder}; next: {_next(scene, shape, fineness, folder)}",
     ]
     answer(result, lines, as_json=as_json)
+
+
+def _next(scene: str, shape: str | None, fineness: Fineness, folder: Path) -> str:
+    """The command that fits what was filmed, as a shell takes it."""
+    words = ["pliant", "reconstruct", scene]
+    for option, value in (
+        ("--shape", shape),
+        ("--spacing", fineness.spacing),
+        ("--cells-across", fineness.cells_across),
+        ("--observations", folder),
+    ):
+        words += [] if value is None else [option, str(value)]
+    return shlex.join(words)
 
 
 def require_free(folder: Path, *, overwrite: bool) -> None:

@@ -16,12 +16,17 @@ from pliant.app.commands.observe import (
     SeedOption,
     StepsOption,
 )
-from pliant.app.console import (
+from pliant.app.describing.elastic_scenes import require_elastic
+from pliant.app.describing.fineness import AS_IT_IS, Fineness
+from pliant.app.folders.folder_lock import hold, lets_go
+from pliant.app.terminal.console import (
     FAILED,
+    AcrossOption,
     DeviceOption,
     JsonOption,
     SceneArgument,
     ShapeOption,
+    SpacingOption,
     ThreadsOption,
     answer,
     command,
@@ -40,7 +45,8 @@ UnknownOption = Annotated[
         "--unknown",
         metavar="NAME=START",
         help="What to recover and where to start, for example youngs_modulus=2200; repeat it. "
-        "By default Young's modulus and Poisson's ratio.",
+        "By default Young's modulus and Poisson's ratio. Of the recording: time_offset, "
+        "recording_pose, camera_pose.0, depth_scale, depth_offset.",
     ),
 ]
 CostOption = Annotated[str, typer.Option("--cost", help=f"{', '.join(COSTS)}.")]
@@ -57,7 +63,10 @@ def reconstruct_scene(
     observations: Annotated[
         str | None,
         typer.Option(
-            "--observations", metavar="DIR", help="The recording; if not given, SCENE is filmed."
+            "--observations",
+            metavar="DIR",
+            help="The recording: a folder of frames, or tracked points (CSV, C3D, tracks.toml); "
+            "if not given, SCENE is filmed.",
         ),
     ] = None,
     unknown: UnknownOption = None,
@@ -111,6 +120,14 @@ def reconstruct_scene(
             help="Estimate the errors by grid and time step from coarser repeats; by default yes.",
         ),
     ] = None,
+    register_film: Annotated[
+        bool | None,
+        typer.Option(
+            "--register/--no-register",
+            help="Lay a depth film onto the shape by its first frame, if it is off; by default "
+            "yes.",
+        ),
+    ] = None,
     memory_limit: Annotated[
         float | None,
         typer.Option("--memory-limit", metavar="MB", help="Of stored states in gradients."),
@@ -152,6 +169,8 @@ def reconstruct_scene(
     kind: KindOption = "depth",
     steps: StepsOption = None,
     shape: ShapeOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Leave report.html and its pictures.")
     ] = True,
@@ -167,18 +186,20 @@ def reconstruct_scene(
         scene, observations=observations, unknown=unknown or [], out=out, cost=cost, loss=loss,
         units=units, frame_rate=frame_rate, crop=crop, cameras=cameras, pixels=pixels, noise=noise,
         seed=seed, outliers=outliers, dropped=dropped, quantisation=quantisation, kind=kind,
-        steps=steps, shape=shape, report=report, overwrite=overwrite, device=device,
+        steps=steps, shape=shape, fineness=Fineness(spacing, cells_across),
+        report=report, overwrite=overwrite, device=device,
         threads=threads, fit_file=fit_file, priors=prior or [], bounds=bound or [],
         how={
             "optimiser": optimiser, "field": field, "field_weight": field_weight,
             "field_parts": field_parts,
             "multi_start": multi_start, "coarse_to_fine": coarse_to_fine,
-            "discretisation": discretisation, "memory_limit_mb": memory_limit,
+            "discretisation": discretisation, "register": register_film,
+            "memory_limit_mb": memory_limit,
             "max_iterations": max_iterations,
         },
         materials=materials,
     )  # fmt: skip
-    from pliant.app.material_choice import ranking_lines
+    from pliant.app.fitted.material_choice import ranking_lines
 
     lines = ranking_lines(result) if "materials" in result else result_lines(result)
     answer(result, lines, as_json=as_json)
@@ -186,6 +207,7 @@ def reconstruct_scene(
         stop(f"The fit is no success. {' '.join(result.get('reasons', []))}", FAILED)
 
 
+@lets_go
 def reconstruct_into(
     name: str,
     *,
@@ -207,6 +229,7 @@ def reconstruct_into(
     kind: str = "depth",
     steps: int | None = None,
     shape: str | None = None,
+    fineness: Fineness = AS_IT_IS,
     report: bool = True,
     showcase: bool = False,
     overwrite: bool = False,
@@ -219,22 +242,29 @@ def reconstruct_into(
     materials: str | None = None,
 ) -> dict[str, Any]:
     """The work of the command; returns what result.json holds. showcase: leave demo.png too."""
-    from pliant.app import fit_options
-    from pliant.app.films import Film, steps_of
-    from pliant.app.fit_observations import recorded
-    from pliant.app.fit_values import parse_unknowns, scene_values
-    from pliant.app.fits import FitDirectory, run_fit
-    from pliant.app.material_choice import choose_material, law_names
-    from pliant.app.runs import RunDirectory, open_scene
-    from pliant.app.scenes import find_description
+    from pliant.app.describing.scenes import find_description
+    from pliant.app.fitted import fit_options
+    from pliant.app.fitted.fit_observations import recorded
+    from pliant.app.fitted.fit_values import neutral_values, parse_unknowns, scene_values
+    from pliant.app.fitted.fits import FitDirectory, run_fit
+    from pliant.app.fitted.material_choice import choose_material, law_names
+    from pliant.app.folders.films import Film, steps_of
+    from pliant.app.folders.runs import RunDirectory, open_scene
+    from pliant.app.folders.settling import settled
+    from pliant.observe.track_files import are_tracks
 
     if cost not in COSTS:
         raise BadInput(f"--cost must be one of {', '.join(COSTS)}, not '{cost}'.")
     if loss not in LOSSES:
         raise BadInput(f"--loss must be one of {', '.join(LOSSES)}, not '{loss}'.")
-    if observations is not None and not Path(observations).is_dir():
+    tracked = observations is not None and are_tracks(observations)
+    if observations is not None and not (Path(observations).is_dir() or tracked):
         raise BadInput(f"{observations}: there is no such folder of observations.")
-    file = fit_options.read_fit_file(fit_file) if fit_file else {}
+    if tracked and cost != "auto":
+        raise BadInput(f"--cost {cost} is for films; {observations} holds tracked points.")
+    if steps is not None and steps < 1:
+        raise BadInput(f"--steps must be at least 1, not {steps}.")
+    file = fit_options.read_fit_file(fit_file) if fit_file is not None else {}
     asked: dict[str, Any] = fit_options.merge(file, how or {})
     asked |= {
         "priors": fit_options.parse_priors(file, priors or []),
@@ -244,21 +274,26 @@ def reconstruct_into(
     film = Film(cameras, pixels, noise, seed, outliers, dropped, quantisation, kind)
     if observations is None and kind == "points" and cost == "depth":
         raise BadInput("--cost depth needs pixels, which --kind points does not have.")
-    description = find_description(name, shape=shape)
+    description = fineness.of(find_description(name, shape=shape))
     directory = FitDirectory(out or Path("runs") / f"{Path(name).stem}-fit")
     directory.require_usable()
+    hold(directory.path)
     set_machine(device, threads)
     going_on = directory.exists and not overwrite
     scene = open_scene(description, RunDirectory(directory.path) if going_on else None, name)
-    if scene.dim != 3:
+    if scene.dim != 3 and not tracked:
         raise BadInput(f"{name}: is two-dimensional; depth cameras see 3D bodies only.")
     wanted = fit_options.unknown_options(file, unknown)
+    if asked.get("field"):
+        require_elastic(scene, "--field")
     if asked.get("field") and not wanted:
         wanted = ["youngs_modulus"]
     starts = parse_unknowns(wanted, scene, away=observations is None)
     if asked.get("field"):
         starts = fit_options.as_field(starts, scene, asked["field"])
     laws = law_names(materials) if materials is not None else []
+    if laws:
+        require_elastic(scene, "--materials")
     if laws and (asked["priors"] or asked["bounds"]):
         raise BadInput("--materials fits each law's own parameters: give no --prior or --bound.")
     _require_fittable(scene, starts, options, cost=cost, loss=loss)
@@ -283,40 +318,41 @@ def reconstruct_into(
         if directory.status() == "finished":
             note(f"{directory.path}: is finished already; --overwrite would fit again.")
             return directory.result()
-    truth = scene_values(scene)
+    truth = scene_values(scene) | neutral_values(starts)
     if observations is not None:  # before anything is written
         seen = recorded(scene, asked)
         truth = _stated_truth(Path(observations))
-    if not going_on:
-        if directory.exists:
-            directory.clear()
-        directory.begin(scene, asked)
-    if observations is None:
-        seen = _filmed(scene, name, film, directory, asked["film_steps"])
-    if laws:
-        result = choose_material(
-            scene, seen, laws, directory.path, cost=cost, loss=loss, options=options
+    if not going_on and directory.exists:
+        directory.clear()
+    with settled(directory, new=not going_on):
+        if not going_on:
+            directory.begin(scene, asked)
+        if observations is None:
+            seen = _filmed(scene, name, film, directory, asked["film_steps"])
+        if laws:
+            result = choose_material(
+                scene, seen, laws, directory.path, cost=cost, loss=loss, options=options
+            )
+            directory.write_result(result)
+            return result
+        if going_on and (done := directory.history()):
+            note(f"{directory.path}: continued after iteration {done[-1].step.iteration}.")
+        done = run_fit(
+            scene, seen, starts, directory, cost=cost, loss=loss, truth=truth, options=options
         )
+        result = done.result
+        if report:
+            from pliant.app.pictures.report import write_report
+
+            result["report"] = str(write_report(done, directory.path, showcase=showcase))
         directory.write_result(result)
         return result
-    if going_on and (done := directory.history()):
-        note(f"{directory.path}: continued after iteration {done[-1].step.iteration}.")
-    done = run_fit(
-        scene, seen, starts, directory, cost=cost, loss=loss, truth=truth, options=options
-    )
-    result = done.result
-    if report:
-        from pliant.app.report import write_report
-
-        result["report"] = str(write_report(done, directory.path, showcase=showcase))
-    directory.write_result(result)
-    return result
 
 
 def _require_fittable(scene, starts, options: dict[str, Any], *, cost: str, loss: str) -> None:
     """Complain about options before anything is simulated or written."""
-    from pliant.inverse.fitter import FitOptions
-    from pliant.inverse.unknowns import UnknownSet, make_unknown
+    from pliant.inverse.fitting.fitter import FitOptions
+    from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
 
     how = FitOptions(cost=cost, loss=loss, **options)
     members = tuple(make_unknown(n, v, scene) for n, v in starts.items())
@@ -324,7 +360,7 @@ def _require_fittable(scene, starts, options: dict[str, Any], *, cost: str, loss
 
 
 def _filmed(scene, name, film, directory, steps):
-    from pliant.app.films import simulated
+    from pliant.app.folders.films import simulated
     from pliant.observe.files import RECORD, load_observations, save_observations
 
     if (directory.seen_path / RECORD).is_file():
@@ -339,14 +375,13 @@ def _filmed(scene, name, film, directory, steps):
 
 
 def _stated_truth(folder: Path) -> dict[str, Any]:
-    from pliant.app.fit_values import TRUTH
-    from pliant.core.files import read_json
+    from pliant.app.describing.typed_files import Values, read_typed
+    from pliant.app.fitted.fit_values import TRUTH
 
     path = folder / TRUTH
-    found = read_json(path) if path.is_file() else {}
-    if not isinstance(found, dict):
-        raise BadInput(f"{path}: must hold names and numbers; remove it.")
-    return found
+    if not path.is_file():
+        return {}
+    return read_typed(path, Values, "It must hold names and numbers; remove it.")
 
 
 def _extrapolated(result: dict[str, Any]) -> list[str]:
@@ -358,9 +393,13 @@ def _extrapolated(result: dict[str, Any]) -> list[str]:
     return [f"extrapolated to spacing and time step zero: {told}"]
 
 
+def _metres(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3g} m"
+
+
 def result_lines(result: dict[str, Any]) -> list[str]:
     """The table, the advice and where the files are."""
-    from pliant.app.fit_table import table_rows
+    from pliant.app.fitted.fit_table import table_rows
 
     rows = table_rows(result)
     widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
@@ -376,7 +415,7 @@ def result_lines(result: dict[str, Any]) -> list[str]:
     lines += _extrapolated(result)
     lines.append(
         f"{result['iterations']} iterations in {result['seconds']:.1f} s{ended}; "
-        f"residuals {result['rms']:.3g} m, noise {result['noise']:.3g} m"
+        f"residuals {_metres(result['rms'])}, noise {_metres(result['noise'])}"
     )
     if "report" in result:
         lines.append(f"report: {result['report']}")

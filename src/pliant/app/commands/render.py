@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pliant.app.console import (
+from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
     ShapeOption,
@@ -14,7 +14,7 @@ from pliant.app.console import (
     command,
     set_machine,
 )
-from pliant.app.progress import progress
+from pliant.app.terminal.progress import progress
 
 MotionArgument = Annotated[
     str,
@@ -105,10 +105,10 @@ def render_motion(
     threads: ThreadsOption = None,
 ) -> None:
     """Draw the run in DIR, or SCENE after simulating it, as a picture or a film."""
-    from pliant.app.films import motion_of
-    from pliant.app.motion_pictures import Look, draw_motion
-    from pliant.app.picture import Cut
-    from pliant.fem.render_mesh import load_render_mesh
+    from pliant.app.folders.films import motion_of
+    from pliant.app.pictures.motion_pictures import Look, draw_motion
+    from pliant.app.pictures.picture import Cut
+    from pliant.fem.bodies.render_mesh import load_render_mesh
     from pliant.observe.files import load_observations
 
     path = Path(out or f"{Path(scene).stem}.png")

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from pliant.app.console import JsonOption, answer, command
-from pliant.app.scene_files import scene_text
-from pliant.app.scenes import find_builtin, scene_names, scene_summary
+from pliant.app.describing.scene_files import scene_text
+from pliant.app.describing.scenes import find_builtin, scene_names, scene_summary
+from pliant.app.terminal.console import JsonOption, answer, command
 
 
 def register(app: typer.Typer) -> None:

@@ -6,19 +6,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from pliant.app.console import (
-    DeviceOption,
-    JsonOption,
-    SceneArgument,
-    ShapeOption,
-    ThreadsOption,
-    answer,
-    command,
-    note,
-    set_machine,
-)
-from pliant.app.progress import progress
-from pliant.app.runs import (
+from pliant.app.describing.fineness import AS_IT_IS, Fineness
+from pliant.app.describing.scenes import find_description
+from pliant.app.folders.folder_lock import hold, lets_go
+from pliant.app.folders.runs import (
     Interrupted,
     RunDirectory,
     RunFailed,
@@ -28,11 +19,24 @@ from pliant.app.runs import (
     run_scene,
     summary,
 )
-from pliant.app.scenes import find_description
+from pliant.app.folders.settling import settled
+from pliant.app.terminal.console import (
+    AcrossOption,
+    DeviceOption,
+    JsonOption,
+    SceneArgument,
+    ShapeOption,
+    SpacingOption,
+    ThreadsOption,
+    answer,
+    command,
+    note,
+    set_machine,
+)
+from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
-from pliant.dynamics.law_system import make_system
+from pliant.dynamics.model import Model
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.system import System
 
 FRAMES_SHOWN = 60
 """Most frames of an animation; longer runs are thinned out."""
@@ -54,6 +58,8 @@ def simulate_scene(
         int | None, typer.Option("--steps", help="Time steps in all; the scene's own if not given.")
     ] = None,
     shape: ShapeOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     every: Annotated[int, typer.Option("--every", help="Save every K-th step.")] = 1,
     pictures: Annotated[
         bool, typer.Option("--pictures/--no-pictures", help="Leave final.png and motion.gif.")
@@ -73,7 +79,8 @@ def simulate_scene(
 ) -> None:
     """Simulate SCENE; an interrupted run of the same scene in DIR is continued."""
     result = simulate_into(
-        scene, out=out, steps=steps, shape=shape, every=every, pictures=pictures,
+        scene, out=out, steps=steps, shape=shape, fineness=Fineness(spacing, cells_across),
+        every=every, pictures=pictures,
         overwrite=overwrite, device=device, threads=threads, energy_check=energy_check,
     )  # fmt: skip
     lines = [
@@ -111,12 +118,14 @@ def cut_lines(cut: list[dict[str, Any]]) -> list[str]:
     ]
 
 
+@lets_go
 def simulate_into(
     name: str,
     *,
     out: str | None,
     steps: int | None = None,
     shape: str | None = None,
+    fineness: Fineness = AS_IT_IS,
     every: int = 1,
     pictures: bool = True,
     overwrite: bool = False,
@@ -129,9 +138,10 @@ def simulate_into(
         raise BadInput(f"--steps must not be negative, not {steps}.")
     if every < 1:
         raise BadInput(f"--every must be at least 1, not {every}.")
-    description = find_description(name, shape=shape)
+    description = fineness.of(find_description(name, shape=shape))
     directory = RunDirectory(out or Path("runs") / Path(name).stem)
     directory.require_usable()
+    hold(directory.path)
     set_machine(device, threads)
     scene = open_scene(description, None if overwrite else directory, name)
     wanted = int((scene.source or {})["steps"]) if steps is None else steps
@@ -143,8 +153,28 @@ def simulate_into(
     system = _system(scene, name)
     if overwrite and directory.exists:
         directory.clear()
-    if not going_on:
-        directory.begin(scene, digest)
+    with settled(directory, new=not going_on):
+        if not going_on:
+            directory.begin(scene, digest)
+        return _run(
+            scene, system, directory, name, digest=digest, wanted=wanted, every=every,
+            pictures=pictures, energy_check=energy_check,
+        )  # fmt: skip
+
+
+def _run(
+    scene: Scene,
+    system: Model,
+    directory: RunDirectory,
+    name: str,
+    *,
+    digest: str,
+    wanted: int,
+    every: int,
+    pictures: bool,
+    energy_check: bool,
+) -> dict[str, Any]:
+    """Simulate into a directory that is begun, whatever it holds already."""
     last = directory.last_state(scene.body.nodes.shape)
     begun = last.step if last is not None else 0
     if begun >= wanted and begun > 0:
@@ -154,8 +184,8 @@ def simulate_into(
 
     def finish(status: str) -> dict[str, Any]:
         result = summary(scene, directory, status, digest)
-        directory.write_result(result)
         export_frames(scene, directory)
+        directory.write_result(result)  # last: what it says is there
         return result
 
     try:
@@ -182,16 +212,16 @@ def simulate_into(
     return result
 
 
-def _system(scene: Scene, name: str) -> System:
+def _system(scene: Scene, name: str) -> Model:
     try:
-        return make_system(scene)
+        return scene.make_model()
     except BadInput as error:
         raise BadInput(f"{name}: {error}") from error
 
 
 def draw_run(scene: Scene, directory: RunDirectory, *, width: int = 640, height: int = 480) -> None:
     """final.png and motion.gif from the saved steps."""
-    from pliant.app.picture import Studio, save_gif, save_png
+    from pliant.app.pictures.picture import Studio, save_gif, save_png
 
     steps = directory.saved_steps()
     chosen = np.unique(np.linspace(0, len(steps) - 1, min(len(steps), FRAMES_SHOWN)).round())

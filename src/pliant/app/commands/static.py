@@ -6,18 +6,22 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from pliant.app.console import (
+from pliant.app.describing.elastic_scenes import require_elastic
+from pliant.app.describing.fineness import Fineness
+from pliant.app.describing.scenes import find_description
+from pliant.app.folders.run_directory import open_scene
+from pliant.app.terminal.console import (
+    AcrossOption,
     DeviceOption,
     JsonOption,
     SceneArgument,
     ShapeOption,
+    SpacingOption,
     ThreadsOption,
     answer,
     command,
     set_machine,
 )
-from pliant.app.scene_files import build_scene
-from pliant.app.scenes import find_description
 from pliant.core.errors import BadInput
 
 
@@ -33,6 +37,8 @@ def rest_scene(
         str | None, typer.Option("--out", metavar="DIR", help="Leave rest.vtu and rest.png here.")
     ] = None,
     shape: ShapeOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Force imbalance allowed, relative to the load.")
     ] = 1e-8,
@@ -45,12 +51,13 @@ def rest_scene(
 
     if not 0.0 < tolerance < 1.0:
         raise BadInput(f"--tolerance must lie between 0 and 1, not {tolerance}.")
-    description = find_description(scene, shape=shape)
+    fineness = Fineness(spacing, cells_across)
+    description = fineness.of(find_description(scene, shape=shape))
     folder = Path(out) if out is not None else None
     if folder is not None and folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder}: is a file; --out needs a folder.")
     set_machine(device, threads)
-    built = build_scene(description, name=scene)
+    built = require_elastic(open_scene(description, None, scene), "pliant static")
     u, record = solve_static_recorded(built, tolerance=tolerance)
     size = np.linalg.norm(u, axis=1)
     most = int(np.argmax(size))
@@ -73,12 +80,11 @@ def rest_scene(
         f"({', '.join(f'{c:.4g}' for c in built.body.nodes[most])})",
     ]
     if folder is not None:
-        from pliant.app.export import write_frame
-        from pliant.app.picture import render, save_png
-        from pliant.dynamics.scene_stress import SceneStress
+        from pliant.app.folders.export import write_frame
+        from pliant.app.pictures.picture import render, save_png
 
         folder.mkdir(parents=True, exist_ok=True)
-        stress = SceneStress(built).at(u).von_mises
+        stress = built.stress().at(u).von_mises
         write_frame(folder / "rest.vtu", built.body, u, stress=stress)
         save_png(folder / "rest.png", render(built, built.body.nodes + u))
         lines.append(f"files in {folder}: rest.vtu, rest.png")

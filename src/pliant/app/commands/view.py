@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from pliant.app.console import (
+from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
     ShapeOption,
@@ -37,7 +37,8 @@ def view(
     folder: Annotated[
         str | None,
         typer.Option(
-            "--folder", metavar="DIR",
+            "--folder",
+            metavar="DIR",
             help="Where files are opened, uploaded and saved; the scene's own folder if not given.",
         ),
     ] = None,
@@ -65,6 +66,8 @@ def view(
 
     if not 0 <= port <= 65535:
         raise BadInput(f"--port must lie between 0 and 65535, not {port}.")
+    if not host.strip():  # the empty name means every address of the machine
+        raise BadInput("--host needs an address, for example 127.0.0.1.")
     set_machine(device, threads)
     opened = open_target(target, shape=shape, folder=folder)
     if not is_loopback(host):
@@ -87,9 +90,7 @@ def view(
             say(f"{opened.kind}: {editor.address}")
             note("The token in the address is the key; Ctrl-C ends.")
         if browser:
-            import webbrowser
-
-            webbrowser.open(editor.address)
+            editor.open_browser()
         while not done.wait(0.5):
             pass
     finally:

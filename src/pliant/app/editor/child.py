@@ -1,9 +1,11 @@
 """A process of the editor's own: computes apart from the page, ends with it, leaves nothing behind.
 
-It ends when told to, when its pipe closes (the editor died), or when killed by `stop`.
+It ends when told to, when its pipe closes (the editor died), or when killed by `stop`. Where it has
+to compile kernels first, it says so: ("notice", sentence).
 """
 
 import contextlib
+import logging
 import multiprocessing
 import threading
 from collections.abc import Callable
@@ -77,10 +79,25 @@ class Child:
         self._receive(None)
 
 
+class _Notices(logging.Handler):
+    """Sends what is logged to the editor."""
+
+    def __init__(self, connection: Connection):
+        super().__init__()
+        self._connection = connection
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with contextlib.suppress(OSError):
+            self._connection.send(("notice", record.getMessage()))
+
+
 def _run(target: Callable[..., None], connection: Connection, *arguments: Any) -> None:
     """The new process: Ctrl-C belongs to the editor, a closed pipe is the end."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    log = logging.getLogger("pliant.core.compiling")
+    log.addHandler(_Notices(connection))
+    log.propagate = False
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         target(connection, *arguments)

@@ -85,10 +85,3 @@ class Context:
         """Every panel shows the session as it is now."""
         for panel in self.panels:
             panel.refresh()
-
-
-def length_step(size: float) -> float:
-    """A step for lengths of a body of this size: a thousandth, as a power of ten."""
-    import math
-
-    return 10.0 ** math.floor(math.log10(max(size, 1e-9) / 100.0))

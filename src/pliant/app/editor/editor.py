@@ -9,6 +9,7 @@ import numpy as np
 
 from pliant.app.editor.context import Context
 from pliant.app.editor.desk import Desk
+from pliant.app.editor.first_visit import open_browser
 from pliant.app.editor.history import Frame
 from pliant.app.editor.observed import ObservedPoints
 from pliant.app.editor.opening import Opened
@@ -61,9 +62,7 @@ class Editor:
             self.viser.stop()
             raise
 
-    def _make(
-        self, opened: Opened, host: str, port: int, device: str, threads: int | None
-    ) -> None:
+    def _make(self, opened: Opened, host: str, port: int, device: str, threads: int | None) -> None:
         self.proxy = Proxy(
             page=self.viser.page, connect=self.viser.connect, folder=opened.folder,
             secret=self.viser.secret, host=host, port=port,
@@ -94,6 +93,10 @@ class Editor:
     def address(self) -> str:
         """What to open in a browser."""
         return self.proxy.address
+
+    def open_browser(self) -> None:
+        """Show the page in the user's browser."""
+        open_browser(self.viser.folder, self.proxy.address_for_one_visit())
 
     def start(self) -> None:
         """Serve."""
@@ -167,6 +170,7 @@ class Editor:
         self.simulation.on_frame = self._frame
         self.simulation.on_state = self._state
         self.simulation.on_failure = self._failed
+        self.simulation.on_notice = self._say
         self.viewport.on_surface_made = self._listen_to_surface
         self._timer: threading.Timer | None = None
         self.server.on_client_connect(lambda client: self.desk.post(self._came))

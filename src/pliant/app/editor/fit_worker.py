@@ -8,13 +8,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from pliant.app.films import Film, steps_of
-from pliant.app.scene_files import build_scene
+from pliant.app.describing.scene_files import build_scene
+from pliant.app.folders.films import Film, steps_of
 from pliant.core.errors import PliantError
 from pliant.dynamics.simulate import simulate
-from pliant.fem.body import Body
-from pliant.inverse.fit import Step
-from pliant.inverse.reconstruct import reconstruct
+from pliant.fem.bodies.body import Body
+from pliant.inverse.fitting.fit import Step
+from pliant.inverse.fitting.reconstruct import reconstruct
 from pliant.observe.files import load_observations
 
 FILM = Film(cameras=6, pixels=64, noise="0.25voxel")
@@ -31,7 +31,7 @@ def fit(
     threads: int | None,
 ) -> None:
     """Recover `starts` (name: value) from the recording in `folder`; None: film the scene."""
-    from pliant.app.console import set_machine
+    from pliant.app.terminal.console import set_machine
 
     set_machine(device, threads)
     try:

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import BinaryIO, cast
 
 from pliant.core.errors import BadInput
 
@@ -37,23 +38,20 @@ def inside(folder: Path, name: str) -> Path:
     return path
 
 
-def read_inside(folder: Path, name: str) -> bytes:
-    """The contents of a regular file in the folder."""
+def open_inside(folder: Path, name: str) -> tuple[BinaryIO, int]:
+    """A regular file in the folder, open, and its size [bytes]."""
     path = inside(folder, name)
     # the file may be replaced by a link after the check above, and a pipe would wait for a writer
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         handle = os.open(path, flags)
-        try:
-            status = os.fstat(handle)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
-                raise BadInput(f"{name}: is no file, or too large.")
-            with os.fdopen(handle, "rb", closefd=False) as stream:
-                return stream.read()
-        finally:
-            os.close(handle)
     except OSError as error:
         raise BadInput(f"{name}: cannot be read ({error.strerror}).") from error
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_FILE:
+        os.close(handle)
+        raise BadInput(f"{name}: is no file, or too large.")
+    return cast(BinaryIO, os.fdopen(handle, "rb", buffering=0)), status.st_size
 
 
 def check_upload(name: str, size: int) -> str:

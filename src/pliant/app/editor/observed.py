@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from pliant.app.editor.coloured_mesh import palette
-from pliant.fem.body import Body
+from pliant.fem.bodies.body import Body
 from pliant.observe.observations import Observations
 from pliant.observe.raycast import SurfaceQueries
 

@@ -6,20 +6,21 @@ from typing import Any
 
 import numpy as np
 
+from pliant.app.describing.elastic_scenes import require_elastic
+from pliant.app.describing.scene_files import build_scene, read_description
+from pliant.app.describing.scenes import find_description
 from pliant.app.editor.history import Frame
-from pliant.app.fit_observations import observations_of
-from pliant.app.fit_values import unlabelled
-from pliant.app.fits import ASKED, FitDirectory
-from pliant.app.law_files import law_of
-from pliant.app.runs import SCENE, RunDirectory, open_scene
-from pliant.app.scene_files import build_scene, read_description
-from pliant.app.scenes import find_description
+from pliant.app.fitted.fit_observations import observations_of
+from pliant.app.fitted.fit_values import unlabelled
+from pliant.app.fitted.fits import ASKED, FitDirectory
+from pliant.app.folders.runs import SCENE, RunDirectory, open_scene
 from pliant.core.errors import BadInput
-from pliant.core.files import read_json
 from pliant.dynamics.scene import Scene
-from pliant.inverse.unknowns import UnknownSet, make_unknown
+from pliant.fem.laws.tables import law_of
+from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
 from pliant.observe.files import RECORD
 from pliant.observe.observations import Observations
+from pliant.observe.tracks import TrackedPoints
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def open_target(target: str, *, shape: str | None = None, folder: str | None = N
             + (hint if recording else "")
         )
     scene = build_scene(find_description(target, shape=shape), name=target)
+    require_elastic(scene, "The editor")
     here = Path(folder) if folder is not None else Path.cwd()
     if folder is None and place.suffix == ".toml":
         here = place.absolute().parent
@@ -77,6 +79,7 @@ def open_target(target: str, *, shape: str | None = None, folder: str | None = N
 def _run(place: Path) -> Opened:
     directory = RunDirectory(place)
     scene = open_scene(read_description(place / SCENE), directory, str(place))
+    require_elastic(scene, "The editor")
     frames = []
     for step in directory.saved_steps():
         s = directory.read_state(step)
@@ -91,14 +94,14 @@ def _run(place: Path) -> Opened:
 def _fit(place: Path) -> Opened:
     directory = FitDirectory(place)
     scene = open_scene(read_description(place / SCENE), RunDirectory(place), str(place))
-    result, asked = directory.result(), read_json(place / ASKED)
-    rows = result.get("unknowns")
-    if not isinstance(rows, dict) or not isinstance(asked, dict):
-        raise BadInput(f"{place}: the fit is not finished ({directory.status() or 'no result'}).")
+    require_elastic(scene, "The editor")
+    result, asked = directory.result(), directory.asked()
+    rows = result["unknowns"]
     seen = observations_of(directory, scene, asked)
-    numbers = {label: float(row["value"]) for label, row in rows.items()}
+    seen = seen.as_points() if isinstance(seen, TrackedPoints) else seen
+    numbers = {n: float(row["value"]) for n, row in rows.items() if row["value"] is not None}
     values = asked["unknowns"]
-    if "law" in result:  # the best of several laws, with its own parameters
+    if result.get("law") is not None:  # the best of several laws, with its own parameters
         scene, values = replace(scene, law=law_of(result["law"])), numbers
     found = FitFound(scene, values, rows, seen, list(result.get("advice", [])))
     return Opened("fit", place.name, found.scene_at(numbers), place.absolute(), fit=found)

@@ -3,23 +3,29 @@
 viser answers every connection, so it listens where no browser reaches (a socket file that only this
 user may open, see `viser_server`), and this server, on the loopback interface, answers
 
-    GET /?token=...     the printed address: sets a cookie and leads to /
-    GET /               viser's page, with a content security policy
-    GET /files/NAME     a file of the served folder
-    GET / (websocket)   a tunnel to viser
+    GET /?token=...           the printed address: sets a cookie and leads to /PLACE/
+    GET /PLACE/               viser's page, with a content security policy
+    GET /PLACE/files/NAME     a file of the served folder
+    GET /PLACE (websocket)    a tunnel to viser
 
-and nothing else, after `requests.Gate` has checked Host, Origin, token or cookie.
+and nothing else, after `requests.Gate` has checked Host, Origin, token or cookie; PLACE is random.
+Visitors that say nothing, or nothing yet, are counted apart from those who have shown the secret,
+and make room for new ones: they cannot keep anybody out. Nothing is held in memory for a visitor
+who does not take what is sent.
 """
 
 import asyncio
 import gzip
+import io
 import secrets
 import threading
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
+from typing import BinaryIO
 
-from pliant.app.editor.folder import read_inside
+from pliant.app.editor.folder import open_inside
 from pliant.app.editor.requests import (
     MAX_HEAD,
     Gate,
@@ -34,7 +40,15 @@ from pliant.core.errors import BadInput
 HEAD_SECONDS = 10.0
 """A visitor that has not sent a request by then is let go."""
 
+STALL_SECONDS = 20.0
+"""A visitor that has not taken the next part of an answer by then is let go."""
+
+MAX_WAITING = 128
+"""Visitors whose request has not arrived; of more, the one that waits longest is let go."""
+
 MAX_CONNECTIONS = 64
+"""Visitors with the secret that are served at once."""
+
 CHUNK = 256 * 1024
 
 Connect = Callable[[], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
@@ -47,6 +61,16 @@ _POLICY = (
 )
 """The page is one file with scripts inside; it may talk to this server only, whatever its address
 says (viser's page takes another server's address from its query)."""
+
+
+@dataclass
+class Answer:
+    """What is sent back: `size` bytes of a stream, which is closed afterwards."""
+
+    status: HTTPStatus
+    headers: dict[str, str]
+    body: BinaryIO = field(default_factory=io.BytesIO)
+    size: int = 0
 
 
 class Proxy:
@@ -72,15 +96,25 @@ class Proxy:
         self._host, self._wanted = host, port
         self._token, self._session = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
         self._server: asyncio.Server | None = None
-        self._open = 0
+        self._served = 0
         self._tasks: set[asyncio.Task] = set()
+        self._waiting: dict[asyncio.Task, None] = {}
 
     @property
     def address(self) -> str:
         """What to open in a browser."""
+        return self._address(self._token)
+
+    def address_for_one_visit(self) -> str:
+        """The same with a token that is good once."""
+        token = secrets.token_urlsafe(24)
+        self.gate.once.add(token)
+        return self._address(token)
+
+    def _address(self, token: str) -> str:
         host = "127.0.0.1" if self._host in ("0.0.0.0", "::", "localhost") else self._host
         host = f"[{host}]" if ":" in host else host
-        return f"http://{host}:{self.port}/?token={self._token}"
+        return f"http://{host}:{self.port}/?token={token}"
 
     def start(self) -> None:
         """Listen; BadInput if the port is taken."""
@@ -92,7 +126,9 @@ class Proxy:
             asyncio.set_event_loop(self._loop)
             try:
                 self._server = self._loop.run_until_complete(
-                    asyncio.start_server(self._serve, self._host, self._wanted, limit=MAX_HEAD)
+                    asyncio.start_server(
+                        self._serve, self._host, self._wanted, limit=MAX_HEAD, backlog=512
+                    )
                 )
                 ready.append(None)
             except OSError as error:
@@ -115,9 +151,8 @@ class Proxy:
             )
         assert self._server is not None
         self.port: int = self._server.sockets[0].getsockname()[1]
-        self.gate = Gate(
-            names_of(self._host, self.port), self._token, self._session, f"pliant_{self.port}"
-        )
+        place = secrets.token_hex(12)
+        self.gate = Gate(names_of(self._host, self.port), self._token, self._session, place)
         # a policy cannot name IPv6 addresses; for them there is 'self'
         sockets = " ".join(f"ws://{h}" for h in sorted(self.gate.hosts) if "[" not in h)
         self._policy = _POLICY.format(sockets=sockets)
@@ -139,56 +174,80 @@ class Proxy:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        self._open += 1
+        writer.transport.set_write_buffer_limits(high=CHUNK)
         try:
             await self._answer(reader, writer)
         except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the visitor left, or we are stopping
+            pass  # the visitor left or stalled, made room for others, or we are stopping
         finally:
-            self._open -= 1
             self._tasks.discard(task)
+            if writer.transport.get_write_buffer_size():
+                writer.transport.abort()  # what a visitor does not take is dropped with him
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            if self._open > MAX_CONNECTIONS:
-                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections.")
-            try:
-                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS)
-            except asyncio.LimitOverrunError:
-                large = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-                raise Refused(large, "The request is too large.") from None
-            except TimeoutError:
+            head = await self._head(reader)
+            if head is None:
                 return
             request = read_head(head)
             self.gate.check(request)
-            if request.is_websocket:
-                await self._tunnel(request, reader, writer)
-            else:
-                # in another thread: a large file must not hold up the tunnels
-                status, headers, body = await asyncio.to_thread(self._page_or_file, request)
-                await self._send(writer, status, headers, body, only_head=request.method == "HEAD")
+            if self._served >= MAX_CONNECTIONS:
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "Too many connections.")
+            self._served += 1
+            try:
+                if request.is_websocket:
+                    await self._tunnel(request, reader, writer)
+                else:
+                    answer = self._page_or_file(request)
+                    await _send(writer, answer, only_head=request.method == "HEAD")
+            finally:
+                self._served -= 1
         except Refused as refusal:
             body = f"{refusal.reason}\n".encode()
-            await self._send(writer, refusal.status, {"Content-Type": "text/plain"}, body)
+            headers = {"Content-Type": "text/plain"}
+            await _send(writer, Answer(refusal.status, headers, io.BytesIO(body), len(body)))
 
-    def _page_or_file(self, request: Request) -> tuple[HTTPStatus, dict[str, str], bytes]:
-        """Status, headers and body of an answer to a plain request."""
-        if request.path == "/":
-            if self.gate.has_token(request):
-                cookie = f"{self.gate.cookie_name}={self._session}; Path=/; HttpOnly"
-                headers = {"Location": "/", "Set-Cookie": f"{cookie}; SameSite=Strict"}
-                return HTTPStatus.SEE_OTHER, headers, b""
+    async def _head(self, reader: asyncio.StreamReader) -> bytes | None:
+        """The head of a request; None if it does not come."""
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self._waiting) >= MAX_WAITING:
+            oldest = next(iter(self._waiting))
+            del self._waiting[oldest]
+            oldest.cancel()
+        self._waiting[task] = None
+        try:
+            return await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_SECONDS)
+        except asyncio.LimitOverrunError:
+            large = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            raise Refused(large, "The request is too large.") from None
+        except TimeoutError:
+            return None
+        finally:
+            self._waiting.pop(task, None)
+
+    def _page_or_file(self, request: Request) -> Answer:
+        """The answer to a plain request."""
+        gate = self.gate
+        if gate.has_token(request):
+            if request.method == "GET":
+                gate.use_token(request)
+            cookie = f"{gate.cookie_name}={self._session}; Path=/{gate.place}; HttpOnly"
+            headers = {"Location": f"/{gate.place}/", "Set-Cookie": f"{cookie}; SameSite=Strict"}
+            return Answer(HTTPStatus.SEE_OTHER, headers)
+        path = gate.below(request) or ""
+        if path == "/":
             headers = {
                 "Content-Type": "text/html; charset=utf-8",
                 "Content-Encoding": "gzip",
                 "Content-Security-Policy": self._policy,
             }
-            return HTTPStatus.OK, headers, self._page
-        if request.path.startswith("/files/"):
-            name = file_name(request.path)
+            return Answer(HTTPStatus.OK, headers, io.BytesIO(self._page), len(self._page))
+        if path.startswith("/files/"):
+            name = file_name(path)
             try:
-                body = read_inside(self.folder, name)
+                body, size = open_inside(self.folder, name)
             except BadInput:
                 raise Refused(HTTPStatus.NOT_FOUND, "There is no such file.") from None
             # as a download of no type: a file must never run as a page of this origin
@@ -197,41 +256,14 @@ class Proxy:
                 "Content-Disposition": f'attachment; filename="{name}"',
                 "Content-Security-Policy": "sandbox",
             }
-            return HTTPStatus.OK, headers, body
+            return Answer(HTTPStatus.OK, headers, body, size)
         raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
-
-    async def _send(
-        self,
-        writer: asyncio.StreamWriter,
-        status: HTTPStatus,
-        headers: dict[str, str],
-        body: bytes,
-        *,
-        only_head: bool = False,
-    ) -> None:
-        headers = {
-            **headers,
-            "Content-Length": str(len(body)),
-            "Connection": "close",
-            "Cache-Control": "no-store",
-            "X-Content-Type-Options": "nosniff",
-            "X-Frame-Options": "DENY",
-            "Referrer-Policy": "no-referrer",
-            "Cross-Origin-Opener-Policy": "same-origin",
-            "Cross-Origin-Resource-Policy": "same-origin",
-        }
-        lines = [f"HTTP/1.1 {status.value} {status.phrase}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        writer.write("\r\n".join([*lines, "", ""]).encode())
-        if not only_head:
-            writer.write(body)
-        await writer.drain()
 
     async def _tunnel(
         self, request: Request, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Hand the connection over to viser: a request of our own making, then bytes both ways."""
-        if request.path != "/":
+        if self.gate.below(request) != "/":
             raise Refused(HTTPStatus.NOT_FOUND, "There is no such page.")
         try:
             inner_reader, inner_writer = await self._connect()
@@ -256,6 +288,33 @@ class Proxy:
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
             inner_writer.close()
+
+
+async def _send(writer: asyncio.StreamWriter, answer: Answer, *, only_head: bool = False) -> None:
+    """Head and body, a part at a time, each when the one before has been taken."""
+    headers = {
+        **answer.headers,
+        "Content-Length": str(answer.size),
+        "Connection": "close",
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": "DENY",
+        "Referrer-Policy": "no-referrer",
+        "Cross-Origin-Opener-Policy": "same-origin",
+        "Cross-Origin-Resource-Policy": "same-origin",
+    }
+    lines = [f"HTTP/1.1 {answer.status.value} {answer.status.phrase}"]
+    lines += [f"{name}: {value}" for name, value in headers.items()]
+    with answer.body as body:
+        writer.write("\r\n".join([*lines, "", ""]).encode())
+        left = 0 if only_head else answer.size
+        while left > 0 and (data := await asyncio.to_thread(body.read, min(CHUNK, left))):
+            left -= len(data)
+            writer.write(data)
+            await asyncio.wait_for(writer.drain(), STALL_SECONDS)
+        # the last part too must leave before the connection is closed
+        writer.transport.set_write_buffer_limits(high=0)
+        await asyncio.wait_for(writer.drain(), STALL_SECONDS)
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

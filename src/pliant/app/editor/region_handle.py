@@ -54,9 +54,7 @@ class RegionHandle:
             )
         else:
             dimensions = tuple(float(s) for s in region["size"])
-            self._solid = self._scene.add_box(
-                f"{self._name}/solid", dimensions=dimensions, **look
-            )
+            self._solid = self._scene.add_box(f"{self._name}/solid", dimensions=dimensions, **look)
         gizmo = self._gizmo
 
         async def changed(event: Any) -> None:

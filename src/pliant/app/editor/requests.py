@@ -7,7 +7,7 @@ differently (a proxy and what is behind it) are how requests are smuggled.
 import hmac
 import ipaddress
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from urllib.parse import parse_qs, unquote_to_bytes
 
@@ -80,13 +80,22 @@ def read_head(head: bytes) -> Request:
 class Gate:
     """Who may come in: requests to `hosts` ("127.0.0.1:8080"), of their own origin, with a secret.
 
-    token: in the printed address; session: in the cookie that the address is exchanged for.
+    token: in the printed address; once: tokens that are good for one visit; session: in the cookie
+    that a token is exchanged for; place: the path that the cookie is for, all that is served lies
+    below it. Browsers send cookies to every port of a machine, but only to their path, so a server
+    on another port, which cannot know the place, is never sent this one.
     """
 
     hosts: frozenset[str]
     token: str
     session: str
-    cookie_name: str
+    place: str
+    once: set[str] = field(default_factory=set)
+
+    @property
+    def cookie_name(self) -> str:
+        """Of its own for every editor: two on one machine do not overwrite each other's."""
+        return f"pliant_{self.place}"
 
     def check(self, request: Request) -> None:
         """Refuse what did not come from a page of ours, or a visitor without the token."""
@@ -113,14 +122,35 @@ class Gate:
             )
 
     def has_token(self, request: Request) -> bool:
-        """True if the address carries the token."""
-        given = parse_qs(request.query, max_num_fields=8).get("token", [])
-        return len(given) == 1 and hmac.compare_digest(given[0].encode(), self.token.encode())
+        """True if the address carries a token."""
+        given = _token(request).encode()
+        known = [token.encode() for token in (self.token, *self.once)]
+        return request.path == "/" and any(hmac.compare_digest(given, k) for k in known)
+
+    def use_token(self, request: Request) -> None:
+        """Forget a token that was good for this visit only."""
+        self.once.discard(_token(request))
 
     def has_session(self, request: Request) -> bool:
-        """True if the cookie carries the session."""
+        """True if the cookie carries the session, at the cookie's place."""
         given = request.cookie(self.cookie_name)
-        return hmac.compare_digest(given.encode(), self.session.encode())
+        return self.below(request) is not None and hmac.compare_digest(
+            given.encode(), self.session.encode()
+        )
+
+    def below(self, request: Request) -> str | None:
+        """The path below the place, "/" for itself; None elsewhere."""
+        rest = request.path.removeprefix(f"/{self.place}")
+        return (rest or "/") if rest != request.path and rest[:1] in ("", "/") else None
+
+
+def _token(request: Request) -> str:
+    """The one token in a request's address, "" if there is none."""
+    try:
+        given = parse_qs(request.query, max_num_fields=8).get("token", [])
+    except ValueError:
+        raise Refused(HTTPStatus.BAD_REQUEST, "The address has too many parts.") from None
+    return given[0] if len(given) == 1 else ""
 
 
 def names_of(host: str, port: int) -> frozenset[str]:

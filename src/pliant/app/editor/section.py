@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pliant.fem.body import Body
-from pliant.fem.embedding import Embedding
-from pliant.fem.triangulate import triangulate
+from pliant.fem.bodies.body import Body
+from pliant.fem.bodies.embedding import Embedding
+from pliant.fem.cutting.triangulate import triangulate
 
 FINENESS = 2.0
 """Squares of the section per cell."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from pliant.app.describing.scene_files import build_scene, describe_scene, save_scene
 from pliant.app.editor.history import History
-from pliant.app.scene_files import build_scene, describe_scene, save_scene
 from pliant.dynamics.scene import Scene
-from pliant.fem.body import Body
+from pliant.fem.bodies.body import Body
 from pliant.geometry.shape import Shape
 
 Description = dict[str, Any]

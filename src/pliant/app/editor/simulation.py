@@ -23,7 +23,7 @@ LIVE_TOLERANCE = 1e-5
 class Simulation:
     """Orders: play, pause, step, reset, pull, release.
 
-    on_frame, on_state(text), on_failure(sentence) are called in the desk's thread.
+    on_frame, on_state(text), on_failure(sentence), on_notice(sentence): in the desk's thread.
     """
 
     def __init__(self, session: Session, desk: Desk, *, device: str, threads: int | None):
@@ -36,6 +36,7 @@ class Simulation:
         self.on_frame: Callable[[Frame], None] = lambda frame: None
         self.on_state: Callable[[], None] = lambda: None
         self.on_failure: Callable[[str], None] = lambda sentence: None
+        self.on_notice: Callable[[str], None] = lambda sentence: None
         session.listeners.append(self._scene_changed)
 
     @property
@@ -164,6 +165,8 @@ class Simulation:
             self.on_state()
         elif name == "failed":
             self.on_failure(value)
+        elif name == "notice":
+            self.on_notice(value)
         elif name == "state":
             self._set_running(value == "running")
 

@@ -10,9 +10,9 @@ from pliant.app.editor.coloured_mesh import ColouredMesh
 from pliant.app.editor.section import Section, cell_edges, facets_behind, filled, section
 from pliant.app.editor.session import Session, held_points
 from pliant.app.editor.worker import three
+from pliant.dynamics.constitution import Stress
 from pliant.dynamics.obstacles import Obstacle, Plane
-from pliant.dynamics.scene_stress import SceneStress
-from pliant.fem.stress import to_nodes
+from pliant.fem.forces.stress import to_nodes
 
 BODY = (228, 148, 92)
 FULL_CELL, CUT_CELL = (96, 125, 150), (214, 90, 50)
@@ -56,7 +56,7 @@ class Viewport:
         self._slice: Any = None
         self._section: Section | None = None
         self._section_of: Any = None
-        self._stress: SceneStress | None = None
+        self._stress: Stress | None = None
         self._others: list[Any] = []
         self._drawn_wire = 0.0
         self.on_surface_made: Any = lambda handle: None
@@ -115,9 +115,7 @@ class Viewport:
     def _place_ground(self) -> None:
         lo, hi = self._bounds()
         size = float((hi - lo).max())
-        plane = next(
-            (o for o in self._session.scene.obstacles if isinstance(o, Plane)), None
-        )
+        plane = next((o for o in self._session.scene.obstacles if isinstance(o, Plane)), None)
         height = lo[1] - 0.6 * size if plane is None else _height(plane)
         section_size = 10.0 ** np.floor(np.log10(size))
         self._scene.add_grid(
@@ -226,7 +224,7 @@ class Viewport:
         u = np.zeros_like(body.nodes) if u is None else u
         if self.look.colour == "displacement":
             return np.linalg.norm(u, axis=1)
-        self._stress = self._stress or SceneStress(scene)
+        self._stress = self._stress or scene.stress()
         return to_nodes(body, self._stress.at(u).von_mises)
 
     def _cut(self) -> tuple[int, float] | None:
@@ -338,7 +336,7 @@ def _patch(plane: Plane, near: np.ndarray, size: float) -> tuple[np.ndarray, np.
 
 def _outline(shape: Any) -> tuple[np.ndarray, np.ndarray]:
     """Triangles of a shape's surface, at 24 cells across."""
-    from pliant.fem.grid_body import GridBody
+    from pliant.fem.bodies.grid_body import GridBody
 
     lo, hi = (np.asarray(b, float) for b in shape.bounds)
     body = GridBody(shape, float((hi - lo).max()) / 24.0)

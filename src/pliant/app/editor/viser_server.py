@@ -41,8 +41,8 @@ class ViserServer:
         except ImportError:
             raise MissingExtra("viser", "view", "The editor") from None
         self.secret = secrets.token_urlsafe(24)
-        self._folder = Path(tempfile.mkdtemp(prefix="pliant-view-"))  # 0700
-        self.path = self._folder / "viser.sock"
+        self.folder = Path(tempfile.mkdtemp(prefix="pliant-view-"))  # 0700
+        self.path = self.folder / "viser.sock"
         logging.getLogger("websockets").setLevel(logging.CRITICAL)
         with _starting, self._guarded_serve(), quiet():
             self.server = viser.ViserServer(host="127.0.0.1", port=0, label=label, verbose=False)
@@ -64,7 +64,7 @@ class ViserServer:
         """Close viser and remove its socket."""
         with quiet():
             self.server.stop()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
     @contextlib.contextmanager
     def _guarded_serve(self) -> Iterator[None]:

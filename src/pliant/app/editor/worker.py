@@ -1,7 +1,8 @@
 """The simulation, in a process of its own: takes orders, sends frames.
 
 Orders are (name, value) pairs: scene, play, pause, step, reset, speed, pull, release, quit.
-Answers: ("ready", counts), ("frame", Frame), ("failed", sentence), ("state", "running" | "paused").
+Answers: ("ready", counts), ("frame", Frame), ("failed", sentence), ("state", "running" | "paused"),
+and ("notice", sentence) as any child of the editor's (see `child`).
 """
 
 import time
@@ -10,21 +11,18 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import numpy as np
-import warp as wp
 
+from pliant.app.describing.scene_files import build_scene
 from pliant.app.editor.history import ENERGIES, Frame
 from pliant.app.editor.pull import Grip, grip
-from pliant.app.scene_files import build_scene
+from pliant.core.compiling import working_time
 from pliant.core.errors import PliantError
-from pliant.core.launch import set_threads, thread_count, to_device
+from pliant.core.launch import set_threads, thread_count
 from pliant.dynamics.energies import EnergyBook
-from pliant.dynamics.law_system import make_system
 from pliant.dynamics.march import march
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES
-from pliant.dynamics.stable_step import require_stable
-from pliant.dynamics.system import State
-from pliant.fem.body import Body
+from pliant.fem.bodies.body import Body
 
 RUNAWAY = 100.0
 """Body sizes a point may travel before a run counts as diverged."""
@@ -35,7 +33,7 @@ ONE_THREAD = 8000
 
 def work(connection: Connection, device: str, threads: int | None) -> None:
     """Serve orders until told to quit."""
-    from pliant.app.console import set_machine
+    from pliant.app.terminal.console import set_machine
 
     set_machine(device, threads)
     _Worker(connection, choose_threads=threads is None).serve()
@@ -82,7 +80,7 @@ class _Worker:
         elif name == "pause":
             self._pause()
         elif name == "step":
-            require_stable(self.system)
+            self.system.require_stable()
             self._advance()
         elif name == "reset":
             self._reset()
@@ -113,21 +111,21 @@ class _Worker:
         scene = build_scene(description, make_body=lambda shape, table: old)
         changed = {k for k in {*description, *self.description}
                    if description.get(k) != self.description.get(k)}  # fmt: skip
-        if kept and changed <= {"material", "title", "description", "steps"}:
+        numbers_only = changed <= {"material", "title", "description", "steps"}
+        if kept and numbers_only and self._keeps_as_much_as(scene):
             self.system.update(scene)
         else:
             if self._all_threads:
                 set_threads(1 if len(scene.body.cells) < ONE_THREAD else self._all_threads)
-            self.system = make_system(scene)
+            self.system = scene.make_model()
             self.held = None
         self.scene, self.description = scene, description
-        self.mass = float(self.system.mass_host.sum())
+        self.mass = float(self.system.masses.sum())
         size = scene.body.nodes.max(axis=0) - scene.body.nodes.min(axis=0)
         self.size = float(np.linalg.norm(size))
         if start is not None:
             t, u, v, a = start
-            u, v, a = (to_device(three(f), wp.vec3d) for f in (u, v, a))
-            self.state = State(u, v, a, float(t))
+            self.state = self.system.restored({"u": u, "v": v, "a": a}, float(t))
             self.step = int(round(t / scene.dt))
         elif not kept:
             self._reset(say=False)
@@ -136,8 +134,13 @@ class _Worker:
         counts = {"cells": len(scene.body.cells), "nodes": len(scene.body.nodes)}
         self.connection.send(("ready", counts))
 
+    def _keeps_as_much_as(self, scene: Scene) -> bool:
+        """Whether states of the present scene fit this one: as many viscoelastic branches."""
+        assert self.scene is not None
+        return len(self.scene.material.branches) == len(scene.material.branches)
+
     def _start(self) -> None:
-        require_stable(self.system)
+        self.system.require_stable()
         self.playing = True
         self._start_clock()
         self.connection.send(("state", "running"))
@@ -178,12 +181,13 @@ class _Worker:
     def _advance(self) -> None:
         """One step, sent as a frame; a failure pauses."""
         assert self.scene is not None
-        scene, began = self.scene, time.perf_counter()
-        self.system.push = None
+        scene, began = self.scene, working_time()
+        push = None
         if self.held is not None:
             held, target = self.held
             now = self.state.u.numpy()[:, : scene.dim] + scene.body.nodes
-            self.system.push = held.force(now, target) * self.system.boundary.free
+            push = held.force(now, target)
+        self.system.push(push)
         step = next(march(self.system, self.state, number=self.step))
         after, record = step.after, step.record
         u = after.u.numpy()
@@ -204,7 +208,7 @@ class _Worker:
         numbers["parts"] = float(record.parts)
         now = self.book.now
         numbers |= {name: float(getattr(now, name)) for name in ENERGIES}
-        numbers["step_ms"] = 1e3 * (time.perf_counter() - began)
+        numbers["step_ms"] = 1e3 * (working_time() - began)
         frame = Frame(self.step, after.t, u[:, : scene.dim].astype(np.float32), numbers)
         self.connection.send(("frame", frame))
 
@@ -220,4 +224,3 @@ def three(values: np.ndarray) -> np.ndarray:
     out = np.zeros((len(values), 3))
     out[:, : values.shape[1]] = values
     return out
-

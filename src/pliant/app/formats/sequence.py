@@ -3,11 +3,10 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from pliant.app.export import write_frame, write_index
+from pliant.app.folders.export import write_frame, write_index
 from pliant.app.formats.surface_motion import SurfaceMotion
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file, write_json
-from pliant.dynamics.scene_stress import SceneStress
 from pliant.dynamics.trajectory import Trajectory
 from pliant.geometry.mesh_files import save_mesh
 
@@ -48,11 +47,12 @@ def write_vtu_sequence(
     count = len(run.times)
     chosen = sorted({*range(0, count, every), count - 1})
     written, entries = [], []
-    stress = SceneStress(run.scene)
+    stress = run.scene.stress()
     for done, k in enumerate(chosen):
         path = folder / f"frame_{k:06d}.vtu"
         u, v = run.displacements[k], run.velocities[k]
-        write_frame(path, run.scene.body, u, v, stress=stress.at(u).von_mises)
+        stresses = None if stress is None else stress.at(u).von_mises
+        write_frame(path, run.scene.body, u, v, stress=stresses)
         written.append(path)
         entries.append((float(run.times[k]), path.name))
         if progress is not None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.dynamics.trajectory import Trajectory
-from pliant.fem.render_mesh import RenderMesh
+from pliant.fem.bodies.render_mesh import RenderMesh
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,7 @@ def write_usd(
     mesh = UsdGeom.Mesh.Define(stage, f"/World/{Tf.MakeValidIdentifier(name)}")
     triangles = motion.mesh.triangles
     mesh.CreateFaceVertexCountsAttr(Vt.IntArray.FromNumpy(np.full(len(triangles), 3, np.int32)))
-    mesh.CreateFaceVertexIndicesAttr(
-        Vt.IntArray.FromNumpy(triangles.reshape(-1).astype(np.int32))
-    )
+    mesh.CreateFaceVertexIndicesAttr(Vt.IntArray.FromNumpy(triangles.reshape(-1).astype(np.int32)))
     mesh.CreateSubdivisionSchemeAttr(UsdGeom.Tokens.none)
     mesh.CreateDoubleSidedAttr(True)
     mesh.CreateDisplayColorAttr([Gf.Vec3f(0.16, 0.43, 0.55)])

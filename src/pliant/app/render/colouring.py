@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.render.pixels import linear
 from pliant.core.errors import BadInput
+from pliant.dynamics.constitution import Stress
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.scene_stress import SceneStress
-from pliant.fem.stress import StressField, to_nodes
+from pliant.fem.forces.stress import StressField, to_nodes
 
 KINDS = ("displacement", "strain", "stress", "observation")
 
@@ -83,8 +84,10 @@ class Colouring:
     def __init__(self, scene: Scene, kind: str = "displacement"):
         if kind not in KINDS:
             raise BadInput(f"The colour must be one of {', '.join(KINDS)}, not '{kind}'.")
+        if kind in ("strain", "stress"):
+            require_elastic(scene, f"Colour by {kind}")
         self.scene, self.kind = scene, kind
-        self._stress: SceneStress | None = None
+        self._stress: Stress | None = None
         self._strain: StressField | None = None
 
     def at_nodes(self, u: np.ndarray, observed: np.ndarray | None = None) -> np.ndarray:
@@ -99,7 +102,7 @@ class Colouring:
         if self.kind == "observation":
             return self.distances(body.nodes + u, observed)
         if self.kind == "stress":
-            self._stress = self._stress or SceneStress(self.scene)
+            self._stress = self._stress or self.scene.stress()
             return to_nodes(body, self._stress.at(u).von_mises)
         self._strain = self._strain or StressField(body, model=self.scene.model)
         count = len(body.cells)  # with these moduli the stress after von Mises is the strain above

@@ -16,8 +16,8 @@ from pliant.app.render.stage import Setting
 from pliant.app.render.transfer import TransferFunction, distance_colours
 from pliant.core.errors import BadInput
 from pliant.core.launch import launch, share, to_device, zeros
-from pliant.fem.body import Body
-from pliant.fem.moving_field import MovingField
+from pliant.fem.bodies.body import Body
+from pliant.fem.forces.moving_field import MovingField
 from pliant.levelset.advection import fill_holes, following_grid
 from pliant.levelset.forward_advection import forward_advect
 

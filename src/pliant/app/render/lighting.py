@@ -107,9 +107,7 @@ def floor_presence(stage: Stage, x: wp.vec3f) -> float:
 
 
 @wp.func
-def floor_light(
-    stage: Stage, x: wp.vec3f, sky: wp.vec3f, presence: float, seen: float
-) -> wp.vec3f:
+def floor_light(stage: Stage, x: wp.vec3f, sky: wp.vec3f, presence: float, seen: float) -> wp.vec3f:
     """Checked, shadowed, and gone at the distance `fade`."""
     from_middle = x - stage.middle
     i = int(wp.floor(wp.dot(from_middle, stage.along) / stage.tile))

@@ -12,7 +12,7 @@ from pliant.app.render.empty_stage import EmptyStage
 from pliant.app.render.lighting import Stage
 from pliant.dynamics.obstacles import Obstacle, Plane
 from pliant.dynamics.scene import Scene
-from pliant.fem.triangulate import sampled_surface
+from pliant.fem.cutting.triangulate import sampled_surface
 
 
 @dataclass(frozen=True)

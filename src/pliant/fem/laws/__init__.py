@@ -16,7 +16,7 @@ from pliant.fem.laws.invariants import (
 from pliant.fem.laws.law import Energy, Law, energy
 from pliant.fem.laws.mooney_rivlin import MooneyRivlin
 from pliant.fem.laws.neo_hookean import NeoHookean
-from pliant.fem.laws.ogden import Ogden
+from pliant.fem.laws.ogden import Ogden, Ogden3
 from pliant.fem.laws.polynomial import Polynomial
 from pliant.fem.laws.st_venant_kirchhoff import StVenantKirchhoff
 from pliant.fem.laws.stable_neo_hookean import StableNeoHookean
@@ -27,8 +27,8 @@ from pliant.fem.laws.yeoh import Yeoh
 LAWS: dict[str, Energy] = {
     e.name: e
     for e in (
-        StVenantKirchhoff, NeoHookean, StableNeoHookean, MooneyRivlin, Yeoh, Ogden, ArrudaBoyce,
-        Fung, Polynomial, Corotated, VolumeGuarding,
+        StVenantKirchhoff, NeoHookean, StableNeoHookean, MooneyRivlin, Yeoh, Ogden, Ogden3,
+        ArrudaBoyce, Fung, Polynomial, Corotated, VolumeGuarding,
     )
 }  # fmt: skip
 """Built-in energies by name, for scene files and the command line."""
@@ -47,7 +47,7 @@ def find_law(name: str) -> Energy:
 
 __all__ = [
     "ArrudaBoyce", "Corotated", "Energy", "Fung", "LAWS", "Law", "MooneyRivlin", "NeoHookean",
-    "Ogden", "Polynomial", "StVenantKirchhoff", "StableNeoHookean", "VolumeGuarding",
+    "Ogden", "Ogden3", "Polynomial", "StVenantKirchhoff", "StableNeoHookean", "VolumeGuarding",
     "VolumeGuardingPrinted", "Yeoh", "biaxial", "cauchy_green", "det", "energy", "find_law",
     "first_invariant", "isochoric", "second_invariant", "shear", "stretches", "uniaxial",
 ]  # fmt: skip

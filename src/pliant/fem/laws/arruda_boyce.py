@@ -15,9 +15,7 @@ SERIES = (1.0 / 2.0, 1.0 / 20.0, 11.0 / 1050.0, 19.0 / 7000.0, 519.0 / 673750.0)
 
 
 def _slope(i1, p):
-    terms = [
-        k * C * (i1 / p.links) ** (k - 1) for k, C in enumerate(SERIES, start=1)
-    ]
+    terms = [k * C * (i1 / p.links) ** (k - 1) for k, C in enumerate(SERIES, start=1)]
     return p.mu * sum(terms)
 
 

@@ -78,9 +78,7 @@ def _loads(parameters: tuple[str, ...], inputs: list[str], lines: list[str]) -> 
     return inputs + [load for name, load in names.items() if name in words]
 
 
-def _module_source(
-    energy: Energy | MeanEnergy, floor: float
-) -> tuple[str, bool, tuple[bool, ...]]:
+def _module_source(energy: Energy | MeanEnergy, floor: float) -> tuple[str, bool, tuple[bool, ...]]:
     isotropic = energy.isotropic
     parameters = energy.parameters
     known = [n for n in parameters if n != PRESSURE]  # P follows from the motion
@@ -126,15 +124,21 @@ def _module_source(
     needed += [f"d_{n} = d[c, {j}]" for j, n in enumerate(known)]
     parts.append(
         _function(
-            needed + lines, "change", f"{plain}, d: wp.array2d(dtype=wp.float64)", vector,
+            needed + lines,
+            "change",
+            f"{plain}, d: wp.array2d(dtype=wp.float64)",
+            vector,
             f"    return {vector}({', '.join(values)})",
         )  # fmt: skip
     )
     flat_by = [x for row in by for x in row]
     lines, values = source(flat_by)
     needed = _loads(parameters, inputs, [*lines, *values])
-    at = ["y[0]", "y[1]", "y[2]"] if isotropic else [f"y[{i}, {j}]" for i in range(3)
-                                                    for j in range(3)]
+    at = (
+        ["y[0]", "y[1]", "y[2]"]
+        if isotropic
+        else [f"y[{i}, {j}]" for i in range(3) for j in range(3)]
+    )
     adds = []
     n = len(known)
     for j in range(n):
@@ -147,8 +151,9 @@ def _module_source(
         names = [f"F{i}{j}" for i in range(3) for j in range(3)]
         inputs = [f"F{i}{j} = F[{i}, {j}]" for i in range(3) for j in range(3)]
         signature = f"F: wp.mat33d, {p}"
-        write("whole_energy", [energy.full], signature, "wp.float64",
-              lambda v: f"    return {v[0]}")
+        write(
+            "whole_energy", [energy.full], signature, "wp.float64", lambda v: f"    return {v[0]}"
+        )
         own = energy.own if isinstance(energy, MeanEnergy) else energy
         if own.stress_code is not None:
             code = [line.strip() for line in own.stress_code.strip().splitlines()]
@@ -157,8 +162,13 @@ def _module_source(
         else:
             assert own.full is not None
             full = gradient(own.full, [variable(m) for m in names])
-            write("stress", full, signature, "wp.mat33d",
-                  lambda v: f"    return wp.mat33d({', '.join(v)})")
+            write(
+                "stress",
+                full,
+                signature,
+                "wp.mat33d",
+                lambda v: f"    return wp.mat33d({', '.join(v)})",
+            )
     nonzero: tuple[bool, ...] = ()
     if isotropic and floor == 0.0 and energy.invariant is not None:
         inputs = [f"i{k} = s[{k}]" for k in range(3)]
@@ -166,11 +176,21 @@ def _module_source(
         by_i = [variable(f"i{k}") for k in range(3)]
         g = gradient(energy.invariant, by_i)
         H = [gradient(x, by_i) for x in g]
-        write("invariant_slopes", g, signature, "wp.vec3d",
-              lambda v: f"    return wp.vec3d({', '.join(v)})")
+        write(
+            "invariant_slopes",
+            g,
+            signature,
+            "wp.vec3d",
+            lambda v: f"    return wp.vec3d({', '.join(v)})",
+        )
         flat = [H[min(i, j)][max(i, j)] for i in range(3) for j in range(3)]
-        write("invariant_curvatures", flat, signature, "wp.mat33d",
-              lambda v: f"    return wp.mat33d({', '.join(v)})")
+        write(
+            "invariant_curvatures",
+            flat,
+            signature,
+            "wp.mat33d",
+            lambda v: f"    return wp.mat33d({', '.join(v)})",
+        )
         terms = [g[1], H[0][0], H[0][1], H[0][2], H[1][1], H[1][2], H[2][2], g[2]]
         nonzero = tuple(not (t.op == "const" and t.value == 0.0) for t in terms)
     return "\n\n".join(parts), isotropic, nonzero
@@ -193,8 +213,12 @@ def _loaded(energy: Energy | MeanEnergy, text: str) -> tuple[dict[str, Any], str
 
 
 def compiled_function(
-    energy: Energy | MeanEnergy, name: str, roots: list[Expression], inputs: list[str],
-    arguments: str, result: str,
+    energy: Energy | MeanEnergy,
+    name: str,
+    roots: list[Expression],
+    inputs: list[str],
+    arguments: str,
+    result: str,
 ) -> tuple[Any, str]:
     """A Warp function of `arguments`, p and c that returns result(roots), and its module."""
     lines, values = source(roots)

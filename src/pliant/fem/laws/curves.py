@@ -73,9 +73,7 @@ def biaxial(law: Law, stretch: Any) -> tuple[np.ndarray, np.ndarray]:
     for k, l in enumerate(stretch):
         nu = max(min(float(np.mean(law.poisson_ratio)), 0.5), 0.0)
         guess = l ** -(2.0 * nu / (1.0 - nu))
-        across[k] = _free(
-            lambda t, l=l: float(principal_stresses(law, l, l, t)[2]), guess, l**-2.0
-        )
+        across[k] = _free(lambda t, l=l: float(principal_stresses(law, l, l, t)[2]), guess, l**-2.0)
         stress[k] = principal_stresses(law, l, l, across[k])[0]
     return stress, across
 

@@ -12,16 +12,16 @@ Where all J_q are equal it is V psi exactly, whatever U is; so U may be chosen f
 
 D(J) = psi(J^(1/3) I) is the law's own energy of a pure dilation, D3 and D4 its third and fourth
 slope at J = 1. The second one, the bulk modulus, gives way to lambda: at small strain the cell is
-the one of fem.cell_forces, whose lambda multiplies the mean dilatation, and each point keeps 2/3 mu
-of its own against a change of volume. D itself would be a bad U: its cube roots have no slope at
-J = 0, where inverted cells pass; log J has no value there; without ln J_q a point would slip
-through J_q = 0 unhindered while its cell's mean stays positive; a wall or a kink of psi would be
-met at a second place. z has the slope (1 - x^4)^2, is J - 1 to 1e-3 where |J - 1| < 0.1, and stops
-at |J - 1| = r: far from the rest, where nothing locks, U is a constant, and a law that recovers
-from inversion does so as without U.
+the one of fem.forces.cell_forces, whose lambda multiplies the mean dilatation, and each point keeps
+2/3 mu of its own against a change of volume. D itself would be a bad U: its cube roots have no
+slope at J = 0, where inverted cells pass; log J has no value there; without ln J_q a point would
+slip through J_q = 0 unhindered while its cell's mean stays positive; a wall or a kink of psi would
+be met at a second place. z has the slope (1 - x^4)^2, is J - 1 to 1e-3 where |J - 1| < 0.1, and
+stops at |J - 1| = r: far from the rest, where nothing locks, U is a constant, and a law that
+recovers from inversion does so as without U.
 
 At a point, psi - U(J) + P J has the stress, with P = U'(Jbar) one number a cell, and the tangent of
-the cell but for the rank-one V U''(Jbar) b b^T, b_a = d Jbar / d x_a (fem.mean_dilatation).
+the cell but for the rank-one V U''(Jbar) b b^T, b_a = d Jbar / d x_a (fem.forces.mean_dilatation).
 """
 
 from functools import cached_property, lru_cache

@@ -201,8 +201,8 @@ def divide(x: Any, y: Any) -> Expression:
     """x / y."""
     x, y = _wrap(x), _wrap(y)
     if y.op == "const":
-        return multiply(x, constant(1.0 / y.value)) if x.op != "const" else constant(
-            x.value / y.value
+        return (
+            multiply(x, constant(1.0 / y.value)) if x.op != "const" else constant(x.value / y.value)
         )
     if _is(x, 0.0):
         return constant(0.0)

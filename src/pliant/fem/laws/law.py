@@ -14,7 +14,7 @@ The function is called once with expressions to record it (fem.laws.expression);
 are derived from the record and compiled into the same kernels for every law.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import SimpleNamespace
@@ -34,7 +34,7 @@ DEFAULT_FLOOR = 0.3
 ordinary compression, large enough that log J and J^(-2/3) stay mild (Stomakhin et al. 2012). A body
 whose nodes start at random wants 0.8: at 0.3 all its cells turn the right way round, but so stiff
 that it can stop at rest while it overlaps itself (energy 1.5 J where 0 is the rest, in
-tests/test_newton.py's cube)."""
+tests/dynamics/test_newton.py's cube)."""
 
 
 class _Recorder:
@@ -72,6 +72,17 @@ class Energy:
 
     def __call__(self, *, invertible: float | bool = False, **values: Any) -> "Law":
         """The law with these parameters: numbers, or arrays with one for every cell."""
+        self.require_parameters(values)
+        for n, v in values.items():
+            if not np.isfinite(np.asarray(v, float)).all():
+                raise BadInput(f"{self.name}: {n} must be finite, not {v}.")
+        floor = DEFAULT_FLOOR if invertible is True else float(invertible or 0.0)
+        if not 0.0 <= floor < 1.0:
+            raise BadInput(f"invertible must be a stretch between 0 and 1, not {invertible}.")
+        return Law(self, {n: values[n] for n in self.parameters}, floor)
+
+    def require_parameters(self, values: Collection[str]) -> None:
+        """Refuse names that are not exactly those of the parameters."""
         missing = [n for n in self.parameters if n not in values]
         extra = [n for n in values if n not in self.parameters]
         if missing or extra:
@@ -79,13 +90,6 @@ class Energy:
             raise BadInput(
                 f"The law '{self.name}' {wrong}; its parameters are {', '.join(self.parameters)}."
             )
-        for n, v in values.items():
-            if not np.isfinite(np.asarray(v, float)).all():
-                raise BadInput(f"{self.name}: {n} must be finite, not {v}.")
-        floor = (DEFAULT_FLOOR if invertible is True else float(invertible or 0.0))
-        if not 0.0 <= floor < 1.0:
-            raise BadInput(f"invertible must be a stretch between 0 and 1, not {invertible}.")
-        return Law(self, {n: values[n] for n in self.parameters}, floor)
 
     def from_moduli(
         self, youngs_modulus: Any, poisson_ratio: Any, *, invertible: float | bool = False

@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from pliant.app.describing.elastic_scenes import require_elastic
+from pliant.app.describing.scene_files import build_scene, read_description
+from pliant.app.describing.scenes import builtin_description, scene_names
 from pliant.app.editor.context import Context
 from pliant.app.editor.folder import inside, plain_name
-from pliant.app.export import write_frame, write_index, write_surface
-from pliant.app.scene_files import build_scene, read_description
-from pliant.app.scenes import builtin_description, scene_names
+from pliant.app.folders.export import write_frame, write_index, write_surface
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
-from pliant.dynamics.scene_stress import SceneStress
 
-NEEDS_FILE = ("bunny", "dragon")
 FORMATS = {
     "surface, PLY": ".ply", "surface, OBJ": ".obj", "surface, STL": ".stl",
     "all frames, glTF (Blender, browsers)": ".glb", "all frames, ParaView (zip)": ".zip",
@@ -57,7 +56,7 @@ class FilesPanel:
         if not self._can_open:
             return
         files = sorted(p.name for p in self.context.folder.glob("*.toml") if p.is_file())
-        names = tuple([f"built in: {n}" for n in scene_names() if n not in NEEDS_FILE] + files)
+        names = tuple([f"built in: {n}" for n in scene_names()] + files)
         if self.choice.options != names:
             self.choice.options = names
         if self.context.session.name in files:
@@ -71,7 +70,8 @@ class FilesPanel:
         else:
             name = plain_name(chosen, suffixes=(".toml",))
             description = read_description(inside(self.context.folder, name))
-        self.context.session.open(build_scene(description, name=name), name)
+        scene = require_elastic(build_scene(description, name=name), "The editor")
+        self.context.session.open(scene, name)
         self.context.say(f"{name} is open.")
 
     def _save(self) -> None:
@@ -109,7 +109,7 @@ class FilesPanel:
         """All frames as one animation."""
         from pliant.app.formats.gltf import write_gltf
         from pliant.app.formats.surface_motion import SurfaceMotion
-        from pliant.fem.render_mesh import RenderMesh
+        from pliant.fem.bodies.render_mesh import RenderMesh
 
         body, history = self.context.session.body, self.context.session.history
         if body.dim != 3:
@@ -132,10 +132,12 @@ class FilesPanel:
 
         session = self.context.session
         self._require_frames()
-        stress = SceneStress(session.scene)
-        with whole_file(path) as temporary, zipfile.ZipFile(
-            temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1
-        ) as archive, tempfile.TemporaryDirectory() as folder:
+        stress = session.scene.stress()
+        with (
+            whole_file(path) as temporary,
+            zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+            tempfile.TemporaryDirectory() as folder,
+        ):
             entries = []
             for i in range(len(session.history)):
                 frame = session.history[i]
@@ -167,6 +169,6 @@ class FilesPanel:
         self.context.say(f"{name} is written.")
 
     def _link(self, name: str) -> None:
-        link = f"[{name}](/files/{name.replace(' ', '%20')})"
+        link = f"[{name}](files/{name.replace(' ', '%20')})"
         self._links = [link, *(other for other in self._links if other != link)][:6]
         self.written.content = "Written: " + ", ".join(self._links)

@@ -7,6 +7,7 @@ import numpy as np
 from pliant.app.editor.context import Context
 from pliant.app.editor.presets import PRESETS
 from pliant.core.errors import BadInput
+from pliant.dynamics.constitution import DEFAULT
 from pliant.fem.laws import LAWS, find_law
 from pliant.fem.laws.curves import uniaxial
 from pliant.fem.laws.law import Law
@@ -142,7 +143,9 @@ class MaterialPanel:
 
     def _set_law(self, name: str) -> None:
         if not name.endswith(OWN):
-            self.context.session.change(law=None if name == LINEAR else name)
+            linear = name == LINEAR
+            model = {} if linear else {"model": DEFAULT}  # a law is a model of its own
+            self.context.session.change(law=None if linear else name, **model)
 
     def _explain(self, material: Material, uniform: bool, own_law: str) -> None:
         lam, mu = (float(np.mean(x)) for x in material.lame(len(self.context.session.body.cells)))

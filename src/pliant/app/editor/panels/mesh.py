@@ -1,6 +1,6 @@
 """Mesh: grid cells or tetrahedra, how fine, and how many that will be."""
 
-from pliant.app.editor.cell_count import grid_cells, tet_cells
+from pliant.app.describing.cell_count import grid_cells, tet_cells
 from pliant.app.editor.context import Context
 from pliant.core.errors import BadInput
 

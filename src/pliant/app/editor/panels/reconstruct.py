@@ -9,9 +9,9 @@ from pliant.app.editor.child import Child
 from pliant.app.editor.context import Context
 from pliant.app.editor.fit_worker import fit
 from pliant.app.editor.observed import ObservedPoints
-from pliant.app.fit_values import AWAY, scene_values
+from pliant.app.fitted.fit_values import AWAY, scene_values
 from pliant.core.errors import BadInput
-from pliant.inverse.fit import Step
+from pliant.inverse.fitting.fit import Step
 from pliant.observe.files import RECORD
 
 FILM = "film this scene (a rehearsal)"
@@ -154,6 +154,8 @@ class ReconstructPanel:
         elif name == "failed":
             self.table.content = ""
             self.context.complain(value)
+        elif name == "notice":
+            self.context.say(value)
 
     def _show_steps(self) -> None:
         last = self._steps[-1]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.editor.cell_count import spacing_for
+from pliant.app.describing.cell_count import spacing_for
 from pliant.app.editor.context import Context
 from pliant.app.editor.folder import UPLOADS, check_upload, inside
 from pliant.core.errors import BadInput
@@ -78,9 +78,7 @@ class ShapePanel:
         with self._folder:
             for name, value in PRIMITIVES.get(kind, {}).items():
                 if isinstance(value, list):
-                    self._inputs[name] = self.context.gui.add_vector3(
-                        name, tuple(value), step=0.05
-                    )
+                    self._inputs[name] = self.context.gui.add_vector3(name, tuple(value), step=0.05)
                 else:
                     self._inputs[name] = self.context.gui.add_number(
                         name, float(value), min=0.001, step=0.05

@@ -6,8 +6,8 @@ import numpy as np
 
 from pliant.app.editor.context import Context
 from pliant.app.editor.history import ENERGIES, Frame
+from pliant.dynamics.constitution import DEFAULT, MODELS
 from pliant.dynamics.integrators import INTEGRATORS
-from pliant.dynamics.scene import MODELS
 
 PLOTTED = 400
 """Points of a plot at most; longer runs are thinned."""
@@ -40,8 +40,8 @@ class SolverPanel:
         )
         self.alpha = gui.add_slider("alpha", -0.33, 0.0, 0.01, -0.1, hint="0: none, -1/3: most")
         self.model = gui.add_dropdown(
-            "Deformation", MODELS, initial_value="corotated",
-            hint="corotated: large turns, small stretches; linear: small motions only.",
+            "Deformation", tuple(MODELS), initial_value=DEFAULT,
+            hint=". ".join(f"{tag}: {kind.words}" for tag, kind in MODELS.items()),
         )  # fmt: skip
         self.speed = gui.add_slider(
             "Speed limit", 0.1, 4.0, 0.1, 1.0, hint="Simulated seconds a second, at most."
@@ -78,9 +78,13 @@ class SolverPanel:
         )  # fmt: skip
         for handle in (self.integrator, self.dt, self.theta, self.alpha, self.radius):
             context.on_change(handle, lambda _: self._set_integrator())
-        context.on_change(self.model, lambda value: context.session.change(model=value))
+        context.on_change(self.model, self._set_model)
         context.on_change(self.speed, context.simulation.set_speed)
         context.on_change(self.accuracy, self._set_accuracy)
+
+    def _set_model(self, tag: str) -> None:
+        """A law is a model of its own: another one takes its place."""
+        self.context.session.change(model=tag, **({} if tag == DEFAULT else {"law": None}))
 
     def refresh(self) -> None:
         """Show the scene's integrator."""

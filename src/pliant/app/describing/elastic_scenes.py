@@ -1,0 +1,13 @@
+"""What only an elastic body can be asked for: its modes, its rest, its stress."""
+
+from typing import Any
+
+from pliant.core.errors import BadInput
+from pliant.dynamics.scene import Scene
+
+
+def require_elastic(world: Any, what: str) -> Scene:
+    """The scene, if it is one of finite elements; `what` begins the sentence that refuses."""
+    if isinstance(world, Scene):
+        return world
+    raise BadInput(f"{what} needs an elastic body, and a {type(world).__name__} is none.")

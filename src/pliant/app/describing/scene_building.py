@@ -1,0 +1,274 @@
+"""From a dictionary of plain values to the `Scene` it describes; errors name the key at fault."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from pliant.app.describing.body_size import require_room
+from pliant.app.describing.scene_model import (
+    BodyTable,
+    HistoryTable,
+    PointMassTable,
+    SceneTable,
+    StartTable,
+    check,
+)
+from pliant.core.errors import BadInput, MissingExtra, PliantError
+from pliant.dynamics.integrators import INTEGRATORS, Integrator
+from pliant.dynamics.loads import BodyForce, Fixed, Load, Motion, PointLoad, Pressure, Traction
+from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
+from pliant.dynamics.point_mass import PointMass
+from pliant.dynamics.scene import Scene
+from pliant.dynamics.start import Start
+from pliant.fem.bodies.body import DEFAULT_ORDER, Body
+from pliant.fem.bodies.grid_body import GridBody
+from pliant.fem.bodies.tet_body import TetBody
+from pliant.fem.laws.tables import law_of
+from pliant.fem.material import Branch, Material
+from pliant.geometry.describe import shape_from_dict
+from pliant.geometry.field_files import field_suffix
+from pliant.geometry.shape import Shape
+
+BodyMaker = Callable[[Shape | None, BodyTable], Body]
+
+
+def build_scene(
+    description: Mapping[str, Any], *, name: str = "", make_body: BodyMaker | None = None
+) -> Scene:
+    """The scene of a dictionary; `name` begins the error messages (a file or a built-in name).
+
+    With a key `kind` it is another world than one of finite elements (app.describing.world_files).
+
+    make_body(shape, table): how the body is made, if not by GridBody or TetBody; a resumed run
+    hands back the mesh it started with.
+    """
+    start = f"{name}: " if name else ""
+    try:
+        if "kind" in description:
+            from pliant.app.describing.world_files import (
+                build_world,  # which makes bodies as scenes do
+            )
+
+            return build_world(description, make_body or _body)
+        table = check(dict(description))
+        return _scene(table, make_body or _body)
+    except MissingExtra:
+        raise
+    except PliantError as error:
+        raise type(error)(f"{start}{error}") from error
+
+
+def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
+    shape = None
+    if table.body.file is None:
+        if table.shape is None:
+            raise BadInput("shape: this table is missing; a scene needs a body's shape.")
+        shape = _shape(table.shape, "shape")
+    elif table.shape is not None:
+        raise BadInput("body.file: there is a [shape] already; give only one of the two.")
+    # everything small first: a wrong key must not wait for a large mesh
+    material = _material(table)
+    law = law_of(table.law)
+    integrator = _integrator(table)
+    fixed = [_fixed(table, i) for i in range(len(table.fixed))]
+    loads = [_load(table, i) for i in range(len(table.loads))]
+    obstacles = [_obstacle(table, i) for i in range(len(table.obstacles))]
+    body = make_body(shape, table.body)
+    for kind, items in (("fixed", fixed), ("loads", loads)):
+        for i, item in enumerate(items):
+            _same_dim(f"{kind}[{i}].region", getattr(item, "region", None), body)
+    for i, item in enumerate(obstacles):
+        _same_dim(f"obstacles[{i}].shape", getattr(item, "shape", None), body)
+    return Scene(
+        body,
+        material=material,
+        gravity=tuple(table.gravity),
+        fixed=fixed,
+        loads=loads,
+        obstacles=obstacles,
+        contact=ContactLaw(**table.contact.model_dump()),
+        integrator=integrator,
+        model=table.model,
+        dilatation=table.dilatation,
+        law=law,
+        initial_velocity=tuple(table.initial_velocity),
+        initial_spin=tuple(table.initial_spin),
+        start=_start(table.start),
+        attached=[_mass(a, i, body) for i, a in enumerate(table.attached)],
+        tolerance=table.tolerance,
+        preconditioner=table.preconditioner,
+        source={
+            "title": table.title,
+            "description": table.description,
+            "steps": table.steps,
+            "shape": shape.to_dict() if shape is not None else None,
+            "body": table.body.model_dump(exclude_none=True),
+            "made": body,
+        },
+    )
+
+
+def _mass(table: PointMassTable, number: int, body: Body) -> PointMass:
+    point = None if table.point is None else tuple(table.point[: body.dim])
+    region = None
+    if table.region is not None:
+        region = _shape(table.region, f"attached[{number}].region")
+        _same_dim(f"attached[{number}].region", region, body)
+    return PointMass(table.mass, point, region)
+
+
+def _start(table: str | StartTable) -> Start | str:
+    if isinstance(table, str):
+        return table
+    reference = None if table.reference is None else Material(**table.reference.model_dump())
+    return Start(table.kind, table.modes, table.amplitudes, table.velocities, reference)
+
+
+def described_shape(description: Mapping[str, Any]) -> Shape:
+    """The shape of a scene's table `shape`."""
+    return _shape(description, "shape")
+
+
+def _shape(description: Mapping[str, Any], where: str) -> Shape:
+    return shape_from_dict(_typed(description), where=where)
+
+
+def _typed(value: Any) -> Any:
+    """A table with a file and no type gets the type that the file's ending tells."""
+    if isinstance(value, list):
+        return [_typed(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    result = {key: _typed(item) for key, item in value.items()}
+    if "file" in result and "type" not in result:
+        is_field = isinstance(result["file"], str) and field_suffix(Path(result["file"]))
+        result = {"type": "field" if is_field else "mesh", **result}
+    return result
+
+
+def _body(shape: Shape | None, table: BodyTable) -> Body:
+    if table.kind == "tets":
+        if table.spacing is not None:
+            raise BadInput("body.spacing: tets have an edge_length, not a spacing.")
+        if table.subdivisions is not None:
+            raise BadInput("body.subdivisions: only the cells of a grid are subdivided.")
+        if table.axes is not None:
+            raise BadInput("body.axes: only a grid has a lattice that lies along axes.")
+        order = DEFAULT_ORDER if table.order is None else table.order
+        return _within("body", lambda: TetBody(shape or table.file, table.edge_length, order=order))
+    if table.edge_length is not None:
+        raise BadInput("body.edge_length: a grid has a spacing, not an edge_length.")
+    if table.order is not None:
+        raise BadInput('body.order: only a body of kind = "tets" has an order.')
+    if shape is None:
+        raise BadInput('body.file: only a body of kind = "tets" can come from a mesh file.')
+    options: dict = {} if table.axes is None else {"axes": table.axes}
+    _within("body", lambda: require_room(shape, table.spacing))
+    return _within(
+        "body",
+        lambda: GridBody(shape, table.spacing, subdivisions=table.subdivisions, **options),
+    )
+
+
+def _within(place: str, make: Callable[[], Any]) -> Any:
+    """Errors of `make` with the key in front."""
+    try:
+        return make()
+    except MissingExtra:
+        raise
+    except BadInput as error:
+        raise BadInput(f"{place}: {error}") from error
+
+
+def _material(table: SceneTable) -> Material:
+    m = table.material
+    by_ratio = (m.damping_frequencies, m.damping_ratios)
+    coefficients = (m.mass_damping, m.stiffness_damping)
+    if any(v is not None for v in by_ratio):
+        if any(v is None for v in by_ratio):
+            raise BadInput(
+                "material: damping_frequencies and damping_ratios belong together; give both."
+            )
+        if any(v is not None for v in coefficients):
+            raise BadInput(
+                "material: give damping_ratios or mass_damping and stiffness_damping, not both."
+            )
+
+    def value(v):
+        return np.array(v) if isinstance(v, list) else v
+
+    def make() -> Material:
+        base = Material(
+            value(m.youngs_modulus), value(m.poisson_ratio), value(m.density),
+            m.mass_damping or 0.0, m.stiffness_damping or 0.0,
+            [Branch(b.modulus, b.time) for b in m.branches],
+        )  # fmt: skip
+        if m.damping_frequencies is None or m.damping_ratios is None:
+            return base
+        f, r = m.damping_frequencies, m.damping_ratios
+        return base.with_damping_ratios(frequencies=(f[0], f[1]), ratios=(r[0], r[1]))
+
+    return _within("material", make)
+
+
+def _integrator(table: SceneTable) -> Integrator:
+    t = table.integrator
+    named = {"Newmark1": "theta", "HHT": "alpha", "GeneralisedAlpha": "spectral_radius"}
+    options = {k: v for k in named.values() if (v := getattr(t, k)) is not None}
+    known = named.get(t.type)
+    for key in options:
+        if key != known:
+            has = f"its parameter is {known}" if known else "it has no parameters"
+            raise BadInput(f"integrator.{key}: {t.type} does not take this; {has}.")
+    return _within("integrator", lambda: INTEGRATORS[t.type](t.dt, **options))
+
+
+def _fixed(table: SceneTable, i: int) -> Fixed:
+    t, where = table.fixed[i], f"fixed[{i}]"
+    displacement: tuple[float, ...] | Motion | None = None
+    if t.times is not None or t.displacements is not None:
+        if t.times is None or t.displacements is None:
+            raise BadInput(f"{where}: times and displacements belong together; give both.")
+        if t.displacement is not None:
+            raise BadInput(f"{where}.displacement: give this or times and displacements, not both.")
+        if len({len(v) for v in t.displacements}) > 1:
+            raise BadInput(f"{where}.displacements: the vectors have different lengths.")
+        times, values = tuple(t.times), tuple(tuple(v) for v in t.displacements)
+        displacement = _within(where, lambda: Motion(times, values))
+    elif t.displacement is not None:
+        displacement = tuple(t.displacement)
+    region = _shape(t.region, f"{where}.region")
+    return _within(where, lambda: Fixed(region, displacement, t.axes))
+
+
+def _load(table: SceneTable, i: int) -> Load:
+    t, where = table.loads[i], f"loads[{i}]"
+    history = _history(t.history, where)
+    if t.type == "traction":
+        return Traction(_shape(t.region, f"{where}.region"), tuple(t.force), history)
+    if t.type == "pressure":
+        return Pressure(_shape(t.region, f"{where}.region"), t.pressure, history)
+    if t.type == "point":
+        return PointLoad(tuple(t.point), tuple(t.force), history)
+    return BodyForce(tuple(t.force), history)
+
+
+def _history(t: HistoryTable | None, where: str) -> Motion | None:
+    if t is None:
+        return None
+    values = tuple((f,) for f in t.factors)
+    return _within(f"{where}.history", lambda: Motion(tuple(t.times), values))
+
+
+def _obstacle(table: SceneTable, i: int) -> Plane | Obstacle:
+    t, where = table.obstacles[i], f"obstacles[{i}]"
+    if t.type == "plane":
+        return _within(where, lambda: Plane(tuple(t.normal), t.offset))
+    return Obstacle(_shape(t.shape, f"{where}.shape"), t.spacing)
+
+
+def _same_dim(where: str, shape: Shape | None, body: Body) -> None:
+    if shape is not None and shape.dim != body.dim:
+        raise BadInput(f"{where}: this shape is {shape.dim}D, but the body is {body.dim}D.")

@@ -1,0 +1,1 @@
+"""Fits at the terminal: options, folders, tables."""

@@ -1,0 +1,88 @@
+"""Progress of a fit on standard error: a line per optimiser step, a bar within it."""
+
+import statistics
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+from pliant.app.terminal.progress import QUIET_INTERVAL
+from pliant.inverse.fitting.fit import Step
+
+
+class FitProgress:
+    """`step` after each optimiser step, `reach` within the simulation that it takes."""
+
+    def __init__(self, offset: int = 0):
+        self._offset = offset
+        self._latest = "first simulation"
+        self._shown = monotonic()
+        self._bar: Any = None
+        self._task: Any = None
+
+    def step(self, step: Step) -> None:
+        """Show cost and values."""
+        self._latest = step_line(step, self._offset)
+        self._shown = monotonic()
+        if self._bar is not None:
+            self._bar.console.print(self._latest, highlight=False, markup=False)
+            self._bar.update(self._task, description="next step")
+        else:
+            sys.stderr.write(f"{self._latest}\n")
+            sys.stderr.flush()
+
+    def reach(self, done: int, total: int) -> None:
+        """`done` of `total` time steps of the present simulation."""
+        if sys.stderr.isatty():
+            bar = self._bar or self._open()
+            bar.update(self._task, completed=done, total=total)
+        elif monotonic() - self._shown >= QUIET_INTERVAL:
+            self._shown = monotonic()
+            sys.stderr.write(f"fitting: time step {done} of {total}\n")
+            sys.stderr.flush()
+
+    def _open(self) -> Any:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(
+            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+            TimeElapsedColumn(), console=Console(stderr=True), transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task(self._latest, total=None)
+        self._bar.start()
+        return self._bar
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+@contextmanager
+def fit_progress(offset: int = 0) -> Iterator[FitProgress]:
+    """A progress that is closed at the end, however it comes."""
+    shown = FitProgress(offset)
+    try:
+        yield shown
+    finally:
+        shown.close()
+
+
+def step_line(step: Step, offset: int = 0) -> str:
+    """Iteration, cost, rms and values on one line; a value per cell by median and range."""
+    shown: list[str] = []
+    cells: dict[str, list[float]] = {}
+    for label, value in step.values.items():
+        name, bracket, _ = label.partition("[")
+        if bracket:
+            cells.setdefault(name, []).append(value)
+        else:
+            shown.append(f"{label} {value:.5g}")
+    for name, values in cells.items():
+        low, middle, high = min(values), statistics.median(values), max(values)
+        shown.append(f"{name} {low:.4g} to {high:.4g}, median {middle:.4g}")
+    head = f"iteration {step.iteration + offset:2d}  cost {step.cost:.6g}  rms {step.rms:.4g} m  "
+    return head + "  ".join(shown)

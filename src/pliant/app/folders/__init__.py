@@ -1,0 +1,1 @@
+"""Folders of runs and films, and what they are exported to."""

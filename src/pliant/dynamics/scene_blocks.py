@@ -1,0 +1,449 @@
+"""The numbers of a scene by name: how each is set, and how a model's parameters move with it.
+
+A block is what a user calls a quantity (youngs_modulus, gravity, ground_offset); a model computes
+with moduli, masses and the like. From the one to the other is written here once, with its
+derivative. A new quantity that may be fitted is a new Block, entered in BLOCKS.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pliant.complexstep.derivatives import STEP, mixed_partial
+from pliant.core.errors import BadInput, SolverFailure
+from pliant.dynamics.model import Block, Parameters
+from pliant.dynamics.obstacles import Plane
+from pliant.dynamics.scene import Scene, vector3
+from pliant.fem.laws.law import Law
+
+if TYPE_CHECKING:
+    from pliant.dynamics.implicit import ImplicitModel
+
+LAW_PREFIX = "law."
+"""Parameters of a material law are named law.<parameter>."""
+
+
+class MaterialBlock(Block):
+    """A number of the material, uniform unless its value is one per cell."""
+
+    def get(self, scene: Scene):
+        return getattr(scene.material, self.name)
+
+    def put(self, scene: Scene, value: np.ndarray) -> Scene:
+        own = float(value[0]) if len(value) == 1 else value
+        return replace(scene, material=replace(scene.material, **{self.name: own}))
+
+    def push(self, model: "ImplicitModel", change: np.ndarray) -> Parameters:
+        return Parameters({self.name: float(change[0])})
+
+
+class YoungsModulus(MaterialBlock):
+    """Uniform Young's modulus, or one per cell."""
+
+    def check(self, scene: Scene) -> None:
+        _require_moduli(scene, self.name)
+
+    def push(self, model, change):
+        relative = change / model.material.youngs_modulus
+        p = Parameters(lam=model.lam * relative, mu=model.mu * relative)
+        if model.contact is not None:  # follows the mean modulus
+            share = model.contact.stiffness_per_modulus
+            p["contact_stiffness"] = share * float(np.mean(change))
+        return p
+
+    def pull(self, model, dual, size):
+        if size == 1:
+            return super().pull(model, dual, size)
+        E = model.material.youngs_modulus
+        out = (dual["lam"] * model.lam + dual["mu"] * model.mu) / E
+        if model.contact is not None:
+            out = out + dual["contact_stiffness"] * model.contact.stiffness_per_modulus / size
+        return out
+
+
+class PoissonRatio(MaterialBlock):
+    """Poisson's ratio."""
+
+    def check(self, scene: Scene) -> None:
+        _require_moduli(scene, self.name)
+
+    def sizes(self, value, scene, duration):
+        return np.maximum(np.abs(value), 0.1)
+
+    def push(self, model, change):
+        nu = model.material.poisson_ratio
+        E = model.mu * 2.0 * (1.0 + nu)
+        by_lam = E * (1 + 2 * nu**2) / ((1 + nu) ** 2 * (1 - 2 * nu) ** 2)
+        return Parameters(lam=change * by_lam, mu=-change * E / (2.0 * (1 + nu) ** 2))
+
+
+class Density(MaterialBlock):
+    """Uniform density."""
+
+    def push(self, model, change):
+        own = model.masses - model.attached
+        return Parameters(mass=own * float(change[0]) / model.material.density)
+
+
+class DampingRatios(Block):
+    """Damping ratios of motions at `damping_frequencies`, in place of Rayleigh's coefficients.
+
+    ratio_i = (alpha / w_i + beta w_i) / 2 with w = 2 pi f; the two ratios fix alpha and beta.
+    """
+
+    excludes = ("mass_damping", "stiffness_damping")
+
+    def matrix(self, scene: Scene) -> np.ndarray:
+        """(alpha, beta) per ratio, (2, 2)."""
+        w = 2.0 * np.pi * np.asarray(damping_frequencies(scene))
+        return np.linalg.inv(np.stack([0.5 / w, 0.5 * w], axis=1))
+
+    def labels(self, scene, count):
+        if count != 2:
+            raise BadInput("damping_ratios are two numbers, one for each frequency.")
+        return tuple(f"damping_ratio@{f:.3g}Hz" for f in damping_frequencies(scene))
+
+    def get(self, scene):
+        w = 2.0 * np.pi * np.asarray(damping_frequencies(scene))
+        ratios = 0.5 * (scene.material.mass_damping / w + scene.material.stiffness_damping * w)
+        return ratios if (ratios > 0.0).all() else None
+
+    def put(self, scene, value):
+        alpha, beta = self.matrix(scene) @ value
+        if alpha < 0.0 or beta < 0.0:  # not a Rayleigh damping: an optimiser takes a shorter step
+            raise SolverFailure(
+                f"Damping ratios {value[0]:.3g} and {value[1]:.3g} need a negative "
+                "Rayleigh coefficient: start with ratios closer to each other."
+            )
+        damped = replace(scene.material, mass_damping=float(alpha), stiffness_damping=float(beta))
+        return replace(scene, material=damped)
+
+    def push(self, model, change):
+        alpha, beta = self.matrix(model.scene) @ change
+        return Parameters(mass_damping=float(alpha), stiffness_damping=float(beta))
+
+
+class VectorBlock(Block):
+    """gravity, initial_velocity or initial_spin."""
+
+    def get(self, scene):
+        return np.asarray(getattr(scene, self.name), float)
+
+    def labels(self, scene, count):
+        axes = "xyz" if self.name == "initial_spin" else "xyz"[: scene.dim]
+        return tuple(f"{self.name}.{a}" for a in axes)
+
+    def put(self, scene, value):
+        return replace(scene, **{self.name: tuple(float(c) for c in value)})
+
+    def sizes(self, value, scene, duration):
+        least = 1.0
+        if self.name != "gravity":
+            least = (_extent(scene) if self.name == "initial_velocity" else 1.0) / duration
+        return np.full(len(value), max(float(np.linalg.norm(value)), least))
+
+    def push(self, model, change):
+        d = vector3(self.name, change.tolist())
+        if self.name == "gravity":
+            return Parameters(gravity=d)
+        field = d if self.name == "initial_velocity" else np.cross(d, model.arms())
+        return Parameters(velocity=field * model.boundary.free)
+
+
+class StartBlock(Block):
+    """Amplitudes or velocities of the modes in which a body starts."""
+
+    def check(self, scene: Scene) -> None:
+        if not scene.begin.modes:
+            raise BadInput(
+                f"'{self.name}' is unknown, but the scene does not start in a state: give "
+                'Scene(start=Start("state", modes=...)).'
+            )
+
+    def get(self, scene):
+        return np.asarray(getattr(scene.begin, self._part), float) if scene.begin.modes else None
+
+    @property
+    def _part(self) -> str:
+        return self.name.removeprefix("start_")
+
+    def labels(self, scene, count):
+        return tuple(f"{self.name}.{k + 1}" for k in range(count))
+
+    def sizes(self, value, scene, duration):
+        least = 1e-3 * _extent(scene) / (1.0 if self._part == "amplitudes" else duration)
+        return np.full(len(value), max(float(np.abs(value).max()), least))
+
+    def put(self, scene, value):
+        start = replace(scene.begin, **{self._part: tuple(float(c) for c in value)})
+        return replace(scene, start=start)
+
+    def push(self, model, change):
+        return Parameters({self.name: np.asarray(change, float)})
+
+
+class GravityDirection(Block):
+    """Where gravity points; its strength stays the scene's."""
+
+    excludes = ("gravity",)
+
+    def get(self, scene):
+        strength = np.linalg.norm(scene.gravity)
+        return np.asarray(scene.gravity, float) / strength if strength else None
+
+    def labels(self, scene, count):
+        return tuple(f"{self.name}.{k + 1}" for k in range(scene.dim - 1))
+
+    def put(self, scene, value):
+        return replace(scene, gravity=tuple(float(np.linalg.norm(scene.gravity)) * value))
+
+    def push(self, model, change):
+        return Parameters(gravity=float(np.linalg.norm(model.scene.gravity)) * change)
+
+
+class Ground(Block):
+    """Normal or offset of the first plane."""
+
+    def get(self, scene):
+        planes = [o for o in scene.obstacles if isinstance(o, Plane)]
+        return np.asarray(getattr(planes[0], self._part), float) if planes else None
+
+    @property
+    def _part(self) -> str:
+        return self.name.removeprefix("ground_")
+
+    def labels(self, scene, count):
+        if self._part == "offset":
+            return (self.name,)
+        return tuple(f"{self.name}.{k + 1}" for k in range(scene.dim - 1))
+
+    def sizes(self, value, scene, duration):
+        return np.full(len(value), _extent(scene))
+
+    def put(self, scene, value):
+        k = _first_plane(scene)
+        own = float(value[0]) if self._part == "offset" else tuple(value)
+        obstacles = list(scene.obstacles)
+        obstacles[k] = replace(obstacles[k], **{self._part: own})
+        return replace(scene, obstacles=tuple(obstacles))
+
+    def push(self, model, change):
+        every = np.zeros((len(model.scene.obstacles), len(change)))
+        every[_first_plane(model.scene)] = change
+        return Parameters({self._part: every[:, 0] if self._part == "offset" else every})
+
+
+class ContactStiffness(Block):
+    """Stiffness of the contact springs."""
+
+    def get(self, scene):
+        return scene.contact.stiffness
+
+    def put(self, scene, value):
+        return replace(scene, contact=replace(scene.contact, stiffness=float(value[0])))
+
+    def push(self, model, change):
+        return Parameters(contact_stiffness=float(change[0]))
+
+
+class LawParameter(Block):
+    """One parameter of the scene's law, uniform over the body."""
+
+    excludes = ("youngs_modulus", "poisson_ratio")
+
+    @property
+    def _parameter(self) -> str:
+        return self.name.removeprefix(LAW_PREFIX)
+
+    def check(self, scene: Scene) -> None:
+        own, law = scene.constitution.parameters(), scene.constitution.law
+        if law is None or not own:
+            raise BadInput(
+                f"'{self.name}' is unknown, but the scene has no law: give Scene(law=...)."
+            )
+        if self._parameter not in own:
+            known = ", ".join(LAW_PREFIX + n for n in own)
+            raise BadInput(
+                f"The law '{law.name}' has no parameter '{self._parameter}'. Known: {known}."
+            )
+
+    def labels(self, scene, count):
+        if count != 1:
+            raise BadInput(f"The start of {self.name} must be one finite number.")
+        return (self.name,)
+
+    def get(self, scene):
+        made = scene.constitution
+        return None if made.follows_moduli else made.law.values[self._parameter]
+
+    def put(self, scene, value):
+        law = scene.constitution.law
+        return replace(scene, law=law.replace(**{self._parameter: float(value[0])}))
+
+    def push(self, model, change):
+        """The law's parameter, and the small-strain moduli that follow it."""
+        cells, law, d = len(model.lam), model.law, float(change[0])
+        j = list(law.values).index(self._parameter)
+        table = np.zeros((cells, len(law.values)))
+        table[:, j] = d
+        by_lam, by_mu = moduli_slopes(law, cells)
+        p = Parameters(law=table, lam=d * by_lam[:, j], mu=d * by_mu[:, j])
+        if model.contact is not None and model.contact.stiffness_per_modulus > 0.0:
+            l, m = model.lam, model.mu
+            # E = mu (3 lambda + 2 mu) / (lambda + mu)
+            by_l = m**2 / (l + m) ** 2
+            by_m = (3.0 * l**2 + 4.0 * l * m + 2.0 * m**2) / (l + m) ** 2
+            mean = float(np.mean(by_l * p["lam"] + by_m * p["mu"]))
+            p["contact_stiffness"] = model.contact.stiffness_per_modulus * mean
+        return p
+
+
+class BranchNumbers(Block):
+    """Moduli or times of the material's viscoelastic branches, one number each."""
+
+    @property
+    def _part(self) -> str:
+        return {"branch_moduli": "modulus", "branch_times": "time"}[self.name]
+
+    def check(self, scene: Scene) -> None:
+        if not scene.material.branches:
+            raise BadInput(
+                f"'{self.name}' is unknown, but the material has no branches: give "
+                "Material(branches=[Branch(modulus=..., time=...)])."
+            )
+
+    def labels(self, scene, count):
+        if count != len(scene.material.branches):
+            raise BadInput(
+                f"{self.name} are as many numbers as the material has branches, "
+                f"{len(scene.material.branches)}, not {count}."
+            )
+        return super().labels(scene, count)
+
+    def get(self, scene):
+        values = [getattr(b, self._part) for b in scene.material.branches]
+        return np.array(values) if len(values) > 1 else next(iter(values), None)
+
+    def put(self, scene, value):
+        own = zip(scene.material.branches, value, strict=True)
+        branches = [replace(branch, **{self._part: float(v)}) for branch, v in own]
+        return replace(scene, material=replace(scene.material, branches=branches))
+
+    def push(self, model, change):
+        return Parameters({self.name: np.array(change, float)})
+
+
+BLOCKS: dict[str, Block] = {
+    b.name: b
+    for b in (
+        YoungsModulus("youngs_modulus", "Pa", "positive"),
+        PoissonRatio("poisson_ratio", "", "ratio"),
+        Density("density", "kg/m^3", "positive"),
+        MaterialBlock("mass_damping", "1/s", "positive"),
+        MaterialBlock("stiffness_damping", "s", "positive"),
+        DampingRatios("damping_ratios", "", "positive", 2),
+        VectorBlock("gravity", "m/s^2", "plain", 3),
+        GravityDirection("gravity_direction", "", "direction", 3),
+        Ground("ground_normal", "", "direction", 3),
+        Ground("ground_offset", "m", "plain"),
+        ContactStiffness("contact_stiffness", "Pa/m", "positive"),
+        VectorBlock("initial_velocity", "m/s", "plain", 3),
+        VectorBlock("initial_spin", "rad/s", "plain", 3),
+        StartBlock("start_amplitudes", "m", "plain"),
+        StartBlock("start_velocities", "m/s", "plain"),
+    )
+}
+"""What may be unknown in every scene; parameters of its law and its branches come to these."""
+
+BRANCH_UNITS = {"branch_moduli": "Pa", "branch_times": "s"}
+
+
+def scene_blocks(scene: Scene) -> Mapping[str, Block]:
+    """What may be unknown in a scene, by name."""
+    law = {
+        LAW_PREFIX + name: LawParameter(LAW_PREFIX + name, unit, "signed")
+        for name, unit in scene.constitution.parameters().items()
+    }
+    count = len(scene.material.branches)
+    branches = {
+        name: BranchNumbers(name, unit, "positive", count)
+        for name, unit in BRANCH_UNITS.items()
+        if count
+    }
+    return _Blocks(BLOCKS | law | branches)
+
+
+class _Blocks(dict[str, Block]):
+    """What the law or the material lacks is found, too: its check says what they have."""
+
+    def get(self, name: str, default: Block | None = None) -> Block | None:
+        if name not in self and name.startswith(LAW_PREFIX):
+            return LawParameter(name, "", "signed")
+        if name not in self and name in BRANCH_UNITS:
+            return BranchNumbers(name, BRANCH_UNITS[name], "positive")
+        return super().get(name, default)
+
+
+def damping_frequencies(scene: Scene) -> tuple[float, float]:
+    """Frequencies [Hz] at which `damping_ratios` are stated: periods of 100 and of 20 steps."""
+    return 0.01 / scene.dt, 0.05 / scene.dt
+
+
+def moduli_slopes(law: Law, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """d lambda / d p and d mu / d p, (cells, parameters) each, by complex steps."""
+    names = list(law.values)
+    lam, mu = np.zeros((cells, len(names))), np.zeros((cells, len(names)))
+    for j, name in enumerate(names):
+        if law.energy.lame is not None:
+            record = SimpleNamespace(
+                **{n: np.asarray(v, complex) + (1j * STEP if n == name else 0.0)
+                   for n, v in law.values.items()}
+            )  # fmt: skip
+            by = [np.imag(x) / STEP for x in law.energy.lame(record)]
+        else:
+            by = _derived(law, name)
+        lam[:, j], mu[:, j] = by
+    current = np.broadcast_to(np.asarray(law.lame()[0], float), (cells,))
+    lam[current <= 0.0] = 0.0  # the model does not go below zero
+    return lam, mu
+
+
+def _derived(law: Law, name: str):
+    def psi(a, b, p):
+        F = np.zeros((3, 3), object)
+        for i, x in enumerate((a, b, a * 0.0 + 1.0)):
+            F[i, i] = x
+        record = law.record()
+        setattr(record, name, p)
+        return law.energy.value(F, record)
+
+    at = [np.ones(1), np.ones(1), np.atleast_1d(np.asarray(law.values[name], float))]
+    cross = mixed_partial(psi, at, [1, 1, 1])
+    own = mixed_partial(psi, at, [2, 0, 1])
+    return cross, 0.5 * (own - cross)
+
+
+def _require_moduli(scene: Scene, name: str) -> None:
+    """Refuse a modulus of a body whose law has numbers of its own: nothing would depend on it."""
+    made = scene.constitution
+    if not made.follows_moduli and made.law is not None:
+        known = ", ".join(LAW_PREFIX + n for n in made.parameters())
+        raise BadInput(
+            f"'{name}' is unknown, but the law '{made.law.name}' has numbers of its own and does "
+            f"not depend on it: name its parameters ({known}), or give the law by its name."
+        )
+
+
+def _first_plane(scene: Scene) -> int:
+    for k, o in enumerate(scene.obstacles):
+        if isinstance(o, Plane):
+            return k
+    raise BadInput("The ground is unknown, but the scene has no plane: add obstacles=[Plane()].")
+
+
+def _extent(scene: Scene) -> float:
+    """Largest side of the body's box [m]."""
+    return float(np.ptp(scene.body.nodes, axis=0).max())

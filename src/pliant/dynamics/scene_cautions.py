@@ -1,0 +1,48 @@
+"""What a fit of a scene's numbers cannot tell, whatever its residuals are, a sentence each."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from pliant.dynamics.scene import Scene
+
+
+def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:
+    """Of a fit that found `values` and the scene with them."""
+    return [*_integrator_damping(scene, labels), *_given_density(scene, labels, values)]
+
+
+def _given_density(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:
+    """Say where a modulus is as right as the density that was given.
+
+    Weight and inertia are all that moves the body, so that a density wrong by a fifth fits as well
+    with a modulus wrong by a fifth: no residual tells.
+    """
+    if "youngs_modulus" not in labels or "density" in labels or scene.loads:
+        return []
+    modulus = values[labels.index("youngs_modulus")]
+    density = float(np.mean(scene.material.density))
+    return [
+        f"Only youngs_modulus / density is seen, {modulus / density:.5g} per unit density: "
+        f"youngs_modulus is as right as the density given ({density:.4g}), which no error bar "
+        "covers. Weigh the body; where that leaves doubt, make density an unknown with a prior."
+    ]
+
+
+def _integrator_damping(scene: Scene, labels: Sequence[str]) -> list[str]:
+    """Warn where the scheme's own damping rivals the recovered one."""
+    if not any("damping" in label for label in labels):
+        return []
+    scheme, material = scene.integrator, scene.material
+    omega = 2.0 * np.pi / (20.0 * scheme.dt)  # a motion of twenty steps a period
+    eigenvalues = np.linalg.eigvals(scheme.amplification(omega))
+    turning = eigenvalues[np.argmax(np.abs(eigenvalues.imag))]
+    own = -np.log(abs(turning)) / max(abs(np.angle(turning)), 1e-12)
+    found = 0.5 * (material.mass_damping / omega + material.stiffness_damping * omega)
+    if own > 0.3 * found:
+        return [
+            f"The integrator itself damps a motion of 20 steps a period with ratio {own:.3g}, "
+            f"the material with {found:.3g}: use Newmark2, or a smaller time step, before trusting "
+            "the recovered damping."
+        ]
+    return []

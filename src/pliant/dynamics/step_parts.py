@@ -1,0 +1,96 @@
+"""A step of an energy, in shorter parts where the whole would not do."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pliant.core.errors import SolverFailure
+from pliant.dynamics.implicit_energies import part_work
+from pliant.dynamics.integrators import INTEGRATORS, ImplicitEuler, Integrator
+from pliant.dynamics.model import State, StepRecord
+from pliant.dynamics.newton_problem import NewtonFailure
+from pliant.dynamics.step_problem import StepProblem
+
+if TYPE_CHECKING:
+    from pliant.dynamics.implicit import ImplicitModel
+
+MOST_HALVINGS = 5
+"""A step that Newton cannot take, that turns cells inside out, or in which an impact gives energy,
+is cut in two, at most this often (1/32 of the time step)."""
+
+IMPACT_HALVINGS = 3
+"""An impact that gives energy even in parts this short (1/8) is too quick for any of them: such a
+part is taken by implicit Euler, which only ever takes energy. How high a body bounces that the step
+cannot follow is not known anyway, and shorter parts cost as many times more."""
+
+LARGEST_STEP_GAIN = 0.01
+"""Share of its own energy that a body in contact may gain in a step before the step is cut."""
+
+TOUCHING = 1e-6
+"""Share of a body's energy, and of what gravity may give in a step, that its contact holds at least
+while it touches something."""
+
+
+def step_in_parts(model: "ImplicitModel", state: State) -> tuple[State, StepRecord]:
+    """One time step; raises SolverFailure where no part of it can be taken."""
+    parts, record = _parts(model, state, model.scene.integrator, 0)
+    after = parts[-1][1]
+    if len(parts) > 1:
+        record = replace(record, parts=len(parts))
+        after = replace(after, parts=tuple(parts))
+    return after, record
+
+
+def _parts(model: "ImplicitModel", state: State, scheme: Integrator, depth: int):
+    last = depth >= MOST_HALVINGS
+    try:
+        problem = StepProblem(model, state, scheme)
+        after, record = problem.solve()
+        if not last:
+            _require_upright(model, state, after)
+        if not _gives_energy(problem, after):
+            return [(state, after, scheme)], record
+        if depth >= IMPACT_HALVINGS:
+            scheme = ImplicitEuler(scheme.dt)
+            after, record = StepProblem(model, state, scheme).solve()
+            return [(state, after, scheme)], record
+    except NewtonFailure as failure:
+        if last:
+            raise SolverFailure(
+                f"The step at t = {state.t:g} s failed even at dt = {scheme.dt:g} s: {failure} "
+                "Use a smaller time step, or a law that resists inversion."
+            ) from None
+    half = INTEGRATORS[scheme.name](scheme.dt / 2.0, **scheme.parameters)
+    front, first = _parts(model, state, half, depth + 1)
+    back, second = _parts(model, front[-1][1], half, depth + 1)
+    timings = {k: first.timings[k] + second.timings[k] for k in first.timings}
+    iterations = first.solution.iterations + second.solution.iterations
+    whole = replace(second.solution, iterations=iterations)
+    return front + back, StepRecord(whole, timings)
+
+
+def _require_upright(model: "ImplicitModel", before: State, after: State) -> None:
+    """Refuse a step that turns cells inside out: a shorter one may not."""
+    had = model.inverted(before)  # asked first: the step before has left it
+    if model.inverted(after) > had:
+        raise NewtonFailure("cells turn inside out.")
+
+
+def _gives_energy(problem: StepProblem, after: State) -> bool:
+    """Whether an impact was too quick for this step: the body has gained energy."""
+    model, before, scheme = problem.model, problem.state, problem.scheme
+    if model.touch is None:
+        return False
+    touching = max(model.touch.energy(state.u, state.t) for state in (before, after))
+    if touching <= TOUCHING * model.least_exchange():
+        return False
+    start, end = model.stored_at(before), model.stored_at(after)
+    own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))
+    if touching <= TOUCHING * own:
+        return False
+    gained = float(end.total - start.total)
+    if model.takes_or_gives:
+        explicit = scheme.next_u[0] == 0.0
+        stage = model.stage_between(before, after, scheme) if explicit else problem.stage
+        damping, _, loads = part_work(model, stage, before, after, scheme)
+        gained += damping - loads
+    return gained > LARGEST_STEP_GAIN * own

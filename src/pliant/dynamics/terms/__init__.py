@@ -1,0 +1,1 @@
+"""Forces on a body, one file each: what they are, their tangent, and both derivatives."""

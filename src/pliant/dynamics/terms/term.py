@@ -1,0 +1,38 @@
+"""What every force on a body can say of itself."""
+
+import numpy as np
+import warp as wp
+
+from pliant.dynamics.model import Parameters
+from pliant.dynamics.terms.stage import Changes, Pulls, Stage
+
+
+class Term:
+    """A force; what it does not override is zero.
+
+    All methods add. A force is counted as the step balances it: f_new times that of the end plus
+    f_old times that of the start.
+    """
+
+    def add_constant(self, stage: Stage, out: wp.array) -> None:
+        """out += the part of the force that x does not move."""
+
+    def add_force(self, stage: Stage, out: wp.array) -> None:
+        """out += the rest of it, at the stage's x."""
+
+    def assemble(self, stage: Stage, matrix, *, project: bool) -> None:
+        """matrix -= d force / dx; project: without what may make it indefinite."""
+
+    def add_change(self, stage: Stage, d: Changes, p: Parameters, out: wp.array) -> None:
+        """out += change of the force by those of the old state and of the parameters."""
+
+    def add_pull(self, stage: Stage, y: wp.array, pulls: Pulls, dual: Parameters) -> None:
+        """Transpose of `add_change` applied to y: adds to pulls and dual."""
+
+    def given(self, t: float) -> np.ndarray | float:
+        """The force (nodes, 3) at time t that nothing moves, on the host."""
+        return 0.0
+
+    def energy(self, u: wp.array, t: float) -> float:
+        """Energy [J] stored at the displacement u."""
+        return 0.0

@@ -1,0 +1,373 @@
+"""A body of partially filled cells of a regular grid, from a signed distance."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from pliant.core.errors import BadInput
+from pliant.fem.bodies.body import Body
+from pliant.fem.bodies.embedding import Embedding, Surface
+from pliant.fem.cutting.cutcells import cut_cells
+from pliant.fem.cutting.ghost import GHOST_PENALTY, GhostPenalty, fading, ghost_weights
+from pliant.fem.cutting.sharp_cut import added_moments, is_sharp, sharp_cut
+from pliant.fem.cutting.surface_states import SNAP
+from pliant.fem.cutting.volume_shift import shifted
+from pliant.fem.forces.cells import (
+    GRID,
+    grid_geometry_rows,
+    grid_node_volumes,
+    grid_pair_integrals,
+)
+from pliant.geometry.field import SampledField
+from pliant.geometry.shape import Shape
+from pliant.geometry.surfaces import surfaces_of
+from pliant.geometry.upright import upright
+from pliant.linalg.pattern import Pattern, lattice_pattern
+
+LARGEST_LATTICE = 300_000_000
+"""Lattice nodes that may be sampled; beyond it the distances alone would take 2.4 GB."""
+
+FARTHEST = 2**30
+"""Cells from the origin that a lattice may lie: its positions are whole numbers of 32 bits."""
+
+
+AXES = ("shape", "world")
+
+LARGEST_SUBDIVISION = 8
+"""Fine cells along the edge of a cell; beyond it rounding of the moments outweighs the gain."""
+
+
+def GridBody(
+    shape: Shape,
+    spacing: float | None = None,
+    *,
+    subdivisions: int | None = None,
+    axes: str = "shape",
+    ghost_penalty: float = GHOST_PENALTY,
+) -> Body:
+    """Active cells of the lattice of integer multiples of `spacing` [m] that the shape fills.
+
+    The lattice lies along the shape's own directions (geometry.upright), so that a turned beam is
+    as stiff as an upright one; axes="world" lays it along x, y, z whatever the shape. Edges and
+    corners of boxes, cylinders, booleans and coarse meshes stay sharp within cells
+    (fem.cutting.sharp_cut); smooth shapes are cut by their distance at the lattice's nodes
+    (fem.cutting.cutcells), shifted so that their volume is right (fem.cutting.volume_shift). A
+    sampled field without `spacing` keeps its own lattice. subdivisions: every shape is cut by its
+    distance as it is, sampled so many times finer than the lattice (1: at its nodes), which rounds
+    edges off within such a fine cell and shrinks what is round. ghost_penalty = 0 switches the
+    stabilisation of small cuts off (for studies).
+    """
+    s = 1 if subdivisions is None else _checked_subdivisions(subdivisions)
+    if axes not in AXES:
+        raise BadInput(f"axes must be 'shape' or 'world', not {axes!r}.")
+    given = shape
+    shape, turn = upright(shape) if axes == "shape" else (shape, None)
+    phi, first, origin, h = _distances(shape, spacing, s)
+    if not np.isfinite(phi).all():
+        raise BadInput("The shape has distances that are not numbers; check its parameters.")
+    cut = None
+    if subdivisions is None:
+        cut = _sharp(shape, phi, origin + h * first, h)
+        if cut is None:
+            phi = shifted(shape, phi, origin + h * first, h)
+    cut = cut or _sampled(phi, s, h)
+    whole, moments = cut.cells, cut.moments
+    cells, lattice, cell_lattice = whole.cells, whole.lattice, whole.cell_lattice
+    dim = phi.ndim
+    is_full = moments.reshape(len(cells), -1)[:, 0] > 1.0 - 1e-12
+    geometry_row, table, node_volumes, pairs = _geometry(moments, is_full, h)
+
+    weight = np.zeros((len(lattice), 3))
+    if ghost_penalty > 0.0:
+        weight = ghost_weights(
+            cells,
+            ~is_full,
+            whole.cell_of,
+            cell_lattice,
+            node_count=len(lattice),
+            dim=dim,
+            spacing=h,
+            penalty=ghost_penalty,
+        )
+    support = np.bincount(cells.ravel(), node_volumes.ravel(), len(lattice)) / h**dim
+    pattern, ghost = _pattern_and_ghost(cells, lattice, whole.index_of, weight, support)
+
+    nodes = origin + h * (lattice + first)
+    locate = _Locator(
+        cells,
+        cell_lattice.astype(np.int32),
+        origin + h * first,
+        h,
+        whole.index_of.shape,
+        len(nodes),
+    )
+    vertices = cut.points
+    if not isinstance(vertices, Embedding):
+        carrier = np.empty(len(vertices), np.int64)  # any cell there: fields are continuous
+        carrier[cut.facets] = cut.facet_cell[:, None]
+        vertices = locate.within(carrier, origin + h * (vertices + first))
+    return Body(
+        nodes=nodes if turn is None else nodes @ turn.T,
+        cells=cells,
+        kind=GRID,
+        geometry_row=geometry_row,
+        geometry_table=table,
+        node_volumes=node_volumes,
+        surface=Surface(vertices, cut.facets, cut.facet_cell),
+        pattern=pattern,
+        locate=locate if turn is None else _TurnedLocator(locate, turn),
+        spacing=h,
+        ghost=ghost,
+        lattice=(lattice + first).astype(np.int32),
+        axes=turn,
+        shape=given,
+        requested_size=spacing,
+        subdivisions=subdivisions,
+        follows_shape=axes == "shape",
+        pair_table=pairs,
+    )
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Cells and their moments, and the surface: points carried by nodes or in lattice units."""
+
+    cells: "_LatticeCells"
+    moments: np.ndarray
+    points: Embedding | np.ndarray
+    facets: np.ndarray
+    facet_cell: np.ndarray
+
+
+def _sharp(shape: Shape, phi: np.ndarray, origin: np.ndarray, h: float) -> _Cut | None:
+    """The cut surface by surface; None for shapes of one surface and for fine meshes."""
+    tree = surfaces_of(shape)
+    cut = sharp_cut(tree, phi, origin, h) if is_sharp(tree) else None
+    if cut is None:
+        return None
+    if len(cut.cell) == 0:
+        raise _no_inside(h)
+    active = np.zeros(tuple(n - 1 for n in phi.shape), bool)
+    active[tuple(cut.cell.T)] = True
+    return _Cut(_lattice_cells(active), cut.moments, cut.points, cut.facets, cut.facet_cell)
+
+
+def _sampled(phi: np.ndarray, s: int, h: float) -> _Cut:
+    """The cut by the distance at the nodes of a lattice s times finer than the cells."""
+    phi = np.where(np.abs(phi) < SNAP * h / s, 0.0, phi)
+    active = any_corner(phi < 0.0)
+    if not active.any():
+        raise _no_inside(h)
+    fine = _lattice_cells(active)
+    cut = cut_cells(phi[tuple(fine.lattice.T)], fine.cells)
+    ends = np.stack([cut.edge_low, cut.edge_high], axis=1).astype(np.int32)
+    weights = np.stack([1.0 - cut.edge_weight, cut.edge_weight], axis=1)
+    points = Embedding(ends, weights, len(fine.lattice))
+    if s == 1:
+        return _Cut(fine, cut.moments, points, cut.facets, cut.facet_cell)
+    inside = np.zeros(tuple((n - 1) // s for n in phi.shape), bool)
+    inside[tuple((fine.cell_lattice // s).T)] = True
+    whole = _lattice_cells(inside)
+    owner = whole.cell_of[tuple((fine.cell_lattice // s).T)]
+    parts = np.full(phi.ndim, s)
+    moments = added_moments(cut.moments, fine.cell_lattice % s, parts, owner, len(whole.cells))
+    return _Cut(whole, moments, points.at(fine.lattice) / s, cut.facets, owner[cut.facet_cell])
+
+
+def _no_inside(h: float) -> BadInput:
+    return BadInput(
+        f"The shape has no inside at spacing {h:g}: use a smaller spacing or a larger shape."
+    )
+
+
+def _checked_subdivisions(count: int) -> int:
+    if int(count) != count or not 1 <= count <= LARGEST_SUBDIVISION:
+        raise BadInput(
+            f"subdivisions must be a whole number from 1 to {LARGEST_SUBDIVISION}, not {count}."
+        )
+    return int(count)
+
+
+@dataclass(frozen=True)
+class _LatticeCells:
+    """Cells of a lattice and their nodes, x fastest; cell_of and index_of: position to number."""
+
+    cell_lattice: np.ndarray
+    cells: np.ndarray
+    lattice: np.ndarray
+    index_of: np.ndarray
+    cell_of: np.ndarray
+
+
+def _lattice_cells(active: np.ndarray) -> _LatticeCells:
+    dim = active.ndim
+    cell_lattice = np.argwhere(active)
+    cell_lattice = cell_lattice[np.lexsort(cell_lattice.T)]
+    corner_offsets = np.array([[(a >> d) & 1 for d in range(dim)] for a in range(2**dim)])
+    corners = cell_lattice[:, None, :] + corner_offsets  # (cells, k, dim)
+    is_node = np.zeros(tuple(n + 1 for n in active.shape), bool)
+    is_node[tuple(corners.reshape(-1, dim).T)] = True
+    lattice = np.argwhere(is_node)
+    lattice = lattice[np.lexsort(lattice.T)]
+    index_of = np.full(is_node.shape, -1, np.int32)
+    index_of[tuple(lattice.T)] = np.arange(len(lattice))
+    cell_of = np.full(is_node.shape, -1, np.int32)
+    cell_of[tuple(cell_lattice.T)] = np.arange(len(cell_lattice))
+    cells = index_of[tuple(np.moveaxis(corners, 2, 0))]
+    return _LatticeCells(cell_lattice, cells, lattice, index_of, cell_of)
+
+
+def _distances(shape: Shape, spacing: float | None, subdivisions: int):
+    """phi on a lattice `subdivisions` times finer, the first integer position, origin, spacing."""
+    s = subdivisions
+    field = shape if isinstance(shape, SampledField) else None
+    if field is not None and spacing is not None:
+        field = field if abs(spacing - field.spacing) < 1e-9 * field.spacing else None
+    if field is not None:
+        origin, spacing = np.asarray(field.origin, float), float(field.spacing)
+        first = np.full(field.values.ndim, -1)
+        if s == 1:
+            # cells at the border may be active, so the lattice gets a layer of outside around it
+            phi = np.pad(field.values.astype(float), 1, constant_values=spacing)
+            return phi, first, origin, spacing
+        count = s * (np.array(field.values.shape) + 1) + 1
+    else:
+        if spacing is None:
+            raise BadInput("GridBody needs a spacing for this shape, for example spacing=0.1.")
+        if not (np.isfinite(spacing) and spacing > 0.0):
+            raise BadInput(f"The spacing must be a positive length, not {spacing}.")
+        lo, hi = (np.asarray(b, float) for b in shape.bounds)
+        if not (np.isfinite(lo).all() and np.isfinite(hi).all()):
+            raise BadInput("The shape is unbounded: intersect it with a box before making a body.")
+        origin = np.zeros(len(lo))
+        with np.errstate(over="ignore"):
+            lowest = np.floor(lo / spacing + 1e-6) - 1.0
+            count = s * (np.ceil(hi / spacing - 1e-6) + 1.0 - lowest) + 1.0
+        farthest = float(np.abs(lo).max() + np.abs(hi).max()) / spacing
+        if not farthest * s < FARTHEST:
+            raise BadInput(
+                f"Spacing {spacing:g} is far too small for a shape that reaches to "
+                f"{float(max(np.abs(lo).max(), np.abs(hi).max())):g}: use a larger one."
+            )
+        first = lowest.astype(int)
+    total = float(np.prod(np.asarray(count, float)))
+    if total > LARGEST_LATTICE:
+        raise BadInput(
+            f"Spacing {spacing:g} needs {total:.4g} lattice nodes, more than "
+            f"{LARGEST_LATTICE:,}: use a larger spacing."
+        )
+    count = np.asarray(count).astype(int)
+    axes = [
+        o + spacing * (f + np.arange(c) / s) for o, f, c in zip(origin, first, count, strict=True)
+    ]
+    phi = np.empty(tuple(count))
+    # slab by slab: the points of a large lattice take three times the memory of its values
+    for i in range(count[0]):
+        grid = np.meshgrid([axes[0][i]], *axes[1:], indexing="ij")
+        points = np.stack([g.reshape(-1) for g in grid], axis=1)
+        phi[i] = shape.distance(points).reshape(tuple(count[1:]))
+    return phi, first, origin, float(spacing)
+
+
+def any_corner(inside: np.ndarray) -> np.ndarray:
+    """Cells with at least one inside corner."""
+    for axis in range(inside.ndim):
+        low = tuple(slice(None, -1) if d == axis else slice(None) for d in range(inside.ndim))
+        high = tuple(slice(1, None) if d == axis else slice(None) for d in range(inside.ndim))
+        inside = inside[low] | inside[high]
+    return inside
+
+
+def _geometry(moments: np.ndarray, is_full: np.ndarray, h: float):
+    """Rows of the cells, table, node volumes, pair integrals: full cells share the first row."""
+    full = np.flatnonzero(is_full)
+    partial = np.flatnonzero(~is_full)
+    row = np.zeros(len(moments), np.int32)
+    distinct = moments[np.concatenate([full[:1], partial])]
+    row[partial] = np.arange(len(partial)) + (1 if len(full) else 0)
+    volumes, pairs = grid_node_volumes(distinct, h)[row], grid_pair_integrals(distinct, h)
+    return row, grid_geometry_rows(distinct, h), volumes, pairs
+
+
+def _pattern_and_ghost(
+    cells, lattice, index_of, weight, support
+) -> tuple[Pattern, GhostPenalty | None]:
+    """Sparsity with room for the ghost penalty's reach of two nodes.
+
+    weight: (nodes, 3) before it fades; support: (nodes,) share of a full node's volume.
+    """
+    n, dim = lattice.shape
+    position = np.full((n, 3), 2)
+    position[:, :dim] = lattice + 2
+    bordered = np.full(tuple(np.array(index_of.shape + (1,) * (3 - dim)) + 4), -1, np.int32)
+    inner = tuple(slice(2, s + 2) for s in index_of.shape) + (2,) * (3 - dim)
+    bordered[inner] = index_of
+    neighbour = np.full((n, 6), -1, np.int32)
+    for axis in range(dim):
+        for side, step in enumerate((-1, 1)):
+            shifted = position.copy()
+            shifted[:, axis] += step
+            neighbour[:, 2 * axis + side] = bordered[tuple(shifted.T)]
+    # a triple centred at j needs the block between its two ends
+    reach_two = np.zeros(n, bool)
+    for axis in range(dim):
+        centre = np.flatnonzero(weight[:, axis] > 0.0)
+        triple = np.column_stack([centre, neighbour[centre, 2 * axis : 2 * axis + 2]])
+        weight[centre, axis] *= fading(support[triple].min(axis=1))
+        centre = np.flatnonzero(weight[:, axis] > 0.0)
+        reach_two[neighbour[centre, 2 * axis]] = True
+        reach_two[neighbour[centre, 2 * axis + 1]] = True
+    pattern, along = lattice_pattern(cells, position, bordered, reach_two)
+    if not reach_two.any():
+        return pattern, None
+    return pattern, GhostPenalty(weight, neighbour, along)
+
+
+class _Locator:
+    """Finds the cell of a material point; points outside take the nearest active cell's field."""
+
+    def __init__(self, cells, cell_lattice, origin, spacing, lattice_shape, node_count):
+        self._cells = cells
+        self._lattice = cell_lattice
+        self._origin = origin
+        self._h = spacing
+        self._cell_of = np.full(lattice_shape, -1, np.int32)
+        self._cell_of[tuple(cell_lattice.T)] = np.arange(len(cells))
+        self._node_count = node_count
+        self._tree: KDTree | None = None
+
+    def cells_of(self, points: np.ndarray) -> np.ndarray:
+        """Index of the cell of each point; the nearest active one where there is none."""
+        x = (points - self._origin) / self._h
+        place = np.clip(np.floor(x).astype(int), 0, np.array(self._cell_of.shape) - 1)
+        cell = self._cell_of[tuple(place.T)]
+        lost = np.flatnonzero(cell < 0)
+        if len(lost):
+            tree = self._tree = self._tree or KDTree(self._lattice + 0.5)
+            cell[lost] = tree.query(x[lost])[1]
+        return cell
+
+    def __call__(self, points: np.ndarray) -> Embedding:
+        return self.within(self.cells_of(points), points)
+
+    def within(self, cell: np.ndarray, points: np.ndarray) -> Embedding:
+        """Points carried by the given cells."""
+        t = (points - self._origin) / self._h - self._lattice[cell]
+        k, dim = self._cells.shape[1], points.shape[1]
+        weights = np.ones((len(points), k))
+        for a in range(k):
+            for d in range(dim):
+                weights[:, a] *= t[:, d] if (a >> d) & 1 else 1.0 - t[:, d]
+        return Embedding(self._cells[cell], weights, self._node_count)
+
+
+@dataclass(frozen=True)
+class _TurnedLocator:
+    """The same for a lattice that lies along other axes than x, y, z."""
+
+    upright: _Locator
+    turn: np.ndarray
+
+    def __call__(self, points: np.ndarray) -> Embedding:
+        return self.upright(np.asarray(points, float) @ self.turn)

@@ -1,0 +1,1 @@
+"""Cells that a surface cuts: what is left of them, exactly."""

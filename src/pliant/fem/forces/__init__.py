@@ -1,0 +1,1 @@
+"""Forces, tangents and masses of cells."""

@@ -1,0 +1,1 @@
+"""An independent copy of the simulation in complex numbers."""

@@ -1,0 +1,1 @@
+"""Laws fitted to curves of a test machine."""

@@ -1,0 +1,1 @@
+"""Moduli that vary from cell to cell."""

@@ -1,0 +1,1 @@
+"""From misfits to values with error bars."""

@@ -1,0 +1,59 @@
+"""What an optimiser tells the world while it runs, and what it hands back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pliant.inverse.fitting.fit import Step
+from pliant.inverse.measuring.losses import Loss
+from pliant.inverse.motion.evaluation import Evaluation
+from pliant.inverse.motion.problem import Problem
+
+
+@dataclass
+class FitLog:
+    """The steps so far; on_step is told each."""
+
+    on_step: Callable[[Step], None] | None = None
+    steps: list[Step] = field(default_factory=list)
+    stage: str = ""
+    iterations: int = 0
+
+    def add(self, problem: Problem, e: Evaluation, horizon: int) -> None:
+        """Log an evaluation, unless it is the last one again."""
+        unknowns = problem.unknowns
+        values = dict(zip(unknowns.labels, unknowns.values(e.q).tolist(), strict=True))
+        if self.steps and self.steps[-1].values == values and self.steps[-1].stage == self.stage:
+            return
+        step = Step(self.iterations, horizon, e.cost, e.rms, values, self.stage)
+        self.steps.append(step)
+        if self.on_step is not None:
+            self.on_step(step)
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Where an optimiser ended: q, the evaluation there (tangents where it has them).
+
+    pairs: products (d, H d) with the data's Hessian, from an optimiser that makes them.
+    """
+
+    q: np.ndarray
+    evaluation: Evaluation
+    converged: bool
+    pairs: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list, repr=False)
+
+
+def robust_loss(kind: str, e: Evaluation | None, noise: float | None, spacing: float) -> Loss:
+    """The loss whose scale follows the residuals down to the noise, and is at most a cell."""
+    scale = spacing if e is None else max(noise or 0.0, min(e.spread, spacing))
+    return Loss(max(scale, 1e-9 * spacing), kind)
+
+
+def rescaled(problem: Problem, e: Evaluation, loss: Loss, horizon: int) -> Evaluation:
+    """The evaluation under another loss."""
+    if problem.cost_name == "foot":  # its curvature correction depends on the scale
+        same = abs(e.loss.sigma - loss.sigma) < 0.2 * loss.sigma
+        return e if same else problem.evaluate(e.q, loss, horizon=horizon)
+    return e.under(loss)

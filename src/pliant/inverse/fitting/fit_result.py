@@ -1,0 +1,106 @@
+"""What a fit hands back: values, error bars from the Gauss-Newton Hessian, advice."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pliant.dynamics.model import World
+from pliant.inverse.fields.field_errors import standard_deviations
+from pliant.inverse.fields.field_parts import FieldParts, Part, describe
+from pliant.inverse.fitting.fit import Fit
+from pliant.inverse.fitting.fit_log import FitLog, Minimum, rescaled
+from pliant.inverse.fitting.identifiability import advise, advise_on_field
+from pliant.inverse.fitting.suspects import advise_on_recording
+from pliant.inverse.fitting.total_error import ErrorBudget, Repeat, error_budget
+from pliant.inverse.fitting.verdict import UNFINISHED, reasons_against
+from pliant.inverse.measuring.losses import Loss
+from pliant.inverse.motion.problem import Problem
+from pliant.inverse.parameters.unknowns import UnknownSet
+
+
+def make_fit(
+    p: Problem,
+    minimum: Minimum,
+    log: FitLog,
+    optimiser: str,
+    repeats: Sequence[Repeat],
+    began: float,
+) -> Fit:
+    """The Fit at a minimum; repeats: coarser ones; began: perf_counter at the start."""
+    labels, q, e = p.unknowns.labels, minimum.q, minimum.evaluation
+    noise = p.noise or e.spread
+    start = p.unknowns.values(p.unknowns.start())
+    slopes = p.unknowns.slopes(q)
+    iterations = log.iterations
+    if e.has_tangents:
+        loss = Loss(max(noise, 1e-9 * p.scene.body.spacing), e.loss.kind)
+        e = rescaled(p, e, loss, p.last_step)
+        covariance_q = _covariance(e.model[2])
+        covariance = slopes[:, None] * covariance_q * slopes[None, :]
+        sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        correlation = covariance / np.maximum(np.outer(sigma, sigma), 1e-300)
+        budget = error_budget(p.unknowns, q, e, sigma, noise, repeats)
+        off = budget.discretisation
+        error = {} if off is None else dict(zip(labels, off.tolist(), strict=True))
+        advice = advise(p, q, e, covariance_q, noise, error)
+        advice += advise_on_recording(p, q, e, noise)
+        reasons = reasons_against(p, e, minimum.converged, noise, budget)
+    else:
+        sigma = np.abs(slopes) * standard_deviations(minimum.pairs, p.penalty_hessian(q))
+        covariance = correlation = np.zeros((0, 0))
+        advice = advise_on_field(p, q, e, sigma, noise)
+        budget, error = ErrorBudget({"noise": sigma}), {}
+        reasons = [] if minimum.converged else [UNFINISHED]
+    seconds = time.perf_counter() - began
+    timings = p.step_times()
+    timings["forward_run_ms"] = timings["forward_ms"] * p.last_step
+    timings["iteration_ms"] = 1e3 * seconds / max(iterations, 1)
+    return Fit(
+        labels=labels,
+        start=dict(zip(labels, start.tolist(), strict=True)),
+        values=dict(zip(labels, p.unknowns.values(q).tolist(), strict=True)),
+        sigma=dict(zip(labels, sigma.tolist(), strict=True)),
+        correlation=correlation, history=log.steps, advice=advice, noise=noise, rms=e.rms,
+        iterations=iterations, seconds=seconds, converged=not reasons, reasons=reasons,
+        covariance=covariance, timings=timings, frame_rms=e.frame_rms, discretisation=error,
+        optimiser=optimiser,
+        total_sigma=dict(zip(labels, budget.total.tolist(), strict=True)),
+        errors={k: dict(zip(labels, c.tolist(), strict=True)) for k, c in budget.causes.items()},
+        extrapolated={} if budget.extrapolated is None else dict(
+            zip(labels, budget.extrapolated.tolist(), strict=True)
+        ),
+    )  # fmt: skip
+
+
+def in_parts(fit: Fit, parts: FieldParts, unknowns: UnknownSet, scene: World) -> Fit:
+    """The fit of a field's parts, told by cell."""
+
+    def by_cell(values: Mapping[str, float]) -> dict[str, float]:
+        spread = parts.spread(np.array([values[label] for label in fit.labels]))
+        return dict(zip(unknowns.labels, spread.tolist(), strict=True))
+
+    values, sigma = (parts.own(np.array([d[label] for label in fit.labels]))
+                     for d in (fit.values, fit.sigma))  # fmt: skip
+    centres = scene.body.nodes[scene.body.cells].mean(axis=1)
+    found = []
+    for k, (value, s) in enumerate(zip(values, sigma, strict=True)):
+        cells = np.flatnonzero(parts.segment == k)
+        place = tuple(float(c) for c in centres[cells].mean(axis=0))
+        found.append(Part(cells, float(value), float(s), place))
+    start = dict(zip(unknowns.labels, unknowns.values(unknowns.start()).tolist(), strict=True))
+    return replace(
+        fit, labels=unknowns.labels, start=start, values=by_cell(fit.values),
+        sigma=by_cell(fit.sigma), total_sigma=by_cell(fit.total_sigma), errors={},
+        extrapolated={}, discretisation={}, parts=found, advice=[*describe(found), *fit.advice],
+        correlation=np.zeros((0, 0)), covariance=np.zeros((0, 0)),
+    )  # fmt: skip
+
+
+def _covariance(H: np.ndarray) -> np.ndarray:
+    """Inverse of the Hessian; singular directions get a huge variance."""
+    values, vectors = np.linalg.eigh(H)
+    floor = 1e-14 * max(values.max(), 1e-300)
+    inverse = 1.0 / np.maximum(values, floor)
+    return (vectors * inverse) @ vectors.T

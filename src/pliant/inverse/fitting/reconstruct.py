@@ -1,0 +1,120 @@
+"""Find the unknowns of a scene from what was seen.
+
+Few unknowns: Levenberg-Marquardt on batched tangents. Many: Gauss-Newton by conjugate gradients on
+tangent and adjoint runs, or L-BFGS-B on the adjoint. Far starts first see a short horizon, where
+phases still agree, then longer ones; they may also begin on a coarser grid, or from several places.
+"""
+
+import gc
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pliant.core.errors import BadInput, SolverFailure
+from pliant.dynamics.model import World
+from pliant.inverse.fitting.fit import Fit, Step
+from pliant.inverse.fitting.fit_log import FitLog
+from pliant.inverse.fitting.fit_result import in_parts, make_fit
+from pliant.inverse.fitting.fitter import FitOptions, Fitter
+from pliant.inverse.fitting.registering import register
+from pliant.inverse.measuring.level_set_cost import LevelSets
+from pliant.inverse.measuring.losses import Loss
+from pliant.inverse.measuring.measures import NodeMotions
+from pliant.inverse.measuring.track_cost import with_places
+from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
+from pliant.observe.observations import Observations
+from pliant.observe.tracks import TrackedPoints
+
+logger = logging.getLogger(__name__)
+
+GRADIENT_MISMATCH = 1e-3
+"""Relative difference of the two gradients above which a fit does not start."""
+
+DIFFERENCE_MISMATCH = 0.25
+"""The same against differences of the residuals. Sound ones are 1e-6 off; those of the foot point's
+curvature shift, which no derivative knows, 2 % with half a voxel of noise and 7 % with one."""
+
+NO_PARTS = (
+    "No parts: the field has none that stand out, or they explain the data worse than the field "
+    "does. It is given as it was fitted, with contrasts that the penalty has lowered."
+)
+
+
+def reconstruct(
+    scene: World,
+    seen: Observations | NodeMotions | LevelSets | TrackedPoints,
+    unknowns: Mapping,
+    *,
+    on_step: Callable[[Step], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    **options,
+) -> Fit:
+    """Recover `unknowns` (name: start value) of a scene from observations.
+
+    Beside those of the scene, unknowns may be the recording's own: time_offset, recording_pose,
+    camera_pose.<number>, depth_scale, depth_offset. Tracked points whose places are known to within
+    a sigma bring their own, tracked_places, with that as prior.
+
+    cost: "depth", "foot", "pullback" (the seed's, biased) or "auto" (depth where every point has
+    its pixel). loss: "squares", "huber" or "tukey". optimiser: "lm", "gncg", "lbfgs", "bb" or
+    "auto". horizons: shares of the recording to fit in turn (chosen by default). priors, bounds: by
+    label.
+    field_penalty: on a Young's modulus per cell (its start is an array). field_parts: cut the
+    fitted field into parts of one modulus each and fit these again, which undoes what the penalty
+    took off their contrast. multi_start: how many starts to try. coarse_to_fine: begin at twice the
+    spacing and time step (by default where the start is far off). discretisation: estimate the
+    errors by grid and time step from coarser repeats (by default where there are tangents).
+    memory_limit [bytes]: of stored states in gradients. register: lay a depth film onto the shape
+    by its first frame where it is off by more than its noise.
+
+    `Fit.converged` is false, with `Fit.reasons`, where no success may be claimed (see `verdict`).
+    """
+    if not unknowns:
+        raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
+    unknowns, options["priors"] = with_places(seen, unknowns, options.get("priors"))
+    asked = FitOptions(**options)
+    began = time.perf_counter()
+    gc.collect()  # a system and its derivatives hold each other, 30 MB and more a fit
+    members = tuple(make_unknown(n, v, scene) for n, v in unknowns.items())
+    fitted = UnknownSet(members, asked.priors or {}, asked.bounds or {})
+    registration = register(scene, seen, fitted) if asked.register else None
+    if registration is not None and isinstance(seen, Observations):
+        seen = registration.apply(seen)
+        logger.warning("%s", registration.told())
+    log = FitLog(on_step)
+    fitter = Fitter(scene, seen, fitted, asked, log, progress)
+    q = fitter.first_guess(fitted.start())
+    problem = fitter.problem(scene)
+    if fitter.few:
+        apart, off = problem.gradient_mismatch(q, Loss(scene.body.spacing))
+        if apart > GRADIENT_MISMATCH:
+            raise SolverFailure(
+                f"Tangent and adjoint gradients differ by {apart:.1e}; a fit would go astray. "
+                "Lower the scene's tolerance, and see `pliant check-gradients`."
+            )
+        if off > DIFFERENCE_MISMATCH:
+            raise SolverFailure(
+                f"The tangents and the difference of two runs differ by {off:.1e}; a fit would go "
+                "astray. See `pliant check-gradients`; a start a little aside may lie off a kink."
+            )
+    log.stage = ""
+    minimum = fitter.minimise(problem, q, log)
+    repeats = fitter.repeats(minimum.q) if minimum.evaluation.has_tangents else []
+    optimiser = fitter.optimiser()
+
+    def told(fit: Fit) -> Fit:
+        if registration is None:
+            return fit
+        advice = [registration.told(), *fit.advice]
+        return replace(fit, registration=registration, advice=advice)
+
+    if not asked.field_parts:
+        return told(make_fit(problem, minimum, log, optimiser, repeats, began))
+    cut_out = fitter.parts_of(minimum)
+    if cut_out is None:
+        fit = make_fit(problem, minimum, log, optimiser, repeats, began)
+        return told(replace(fit, advice=[NO_PARTS, *fit.advice]))
+    parts, problem, minimum = cut_out
+    fit = make_fit(problem, minimum, log, optimiser, repeats, began)
+    return told(in_parts(fit, parts, fitted, scene))

@@ -1,0 +1,1 @@
+"""What a motion is compared with, and by how much it misses."""

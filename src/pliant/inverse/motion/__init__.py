@@ -1,0 +1,1 @@
+"""Runs with their derivatives: tangents, adjoints, checkpoints."""

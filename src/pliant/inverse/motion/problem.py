@@ -1,0 +1,344 @@
+"""The misfit of a simulation against observations, as a function of the unknowns."""
+
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from pliant.dynamics.model import Parameters, State, World
+from pliant.inverse.measuring.costs import Residuals
+from pliant.inverse.measuring.level_set_cost import LevelSets
+from pliant.inverse.measuring.losses import Loss
+from pliant.inverse.measuring.measures import (
+    FrameMisfit,
+    LinearMisfit,
+    NodeMotions,
+    Pair,
+    SurfaceMeasure,
+    make_measure,
+)
+from pliant.inverse.motion.checkpoints import Checkpoints, states_within
+from pliant.inverse.motion.evaluation import Evaluation
+from pliant.inverse.motion.moment import Moment
+from pliant.inverse.motion.sensitivity import Clock, run_adjoint, run_with_tangents
+from pliant.inverse.parameters.recording_blocks import (
+    RECORDING,
+    TIME,
+    moving_part,
+    recording_part,
+)
+from pliant.inverse.parameters.unknowns import UnknownSet
+from pliant.observe.calibration import NONE, Calibration
+from pliant.observe.observations import Observations
+from pliant.observe.tracks import TrackedPoints
+
+
+class Regulariser(Protocol):
+    """A penalty on q beside the data, for fields."""
+
+    def __call__(self, q: np.ndarray) -> tuple[float, np.ndarray]:
+        """Cost and gradient (p,)."""
+        ...
+
+    def hessian(self, q: np.ndarray) -> sparse.csr_array:
+        """(p, p), positive semidefinite, possibly an approximation."""
+        ...
+
+
+INVISIBLE = 1e-5
+"""Motions by an unknown, in spacings, of which tangent and adjoint hold rounding only."""
+
+
+CHANGES = (1e-3, 1e-4)
+"""Of the unknowns, in free coordinates, for the difference that checks the tangents."""
+
+MOST_CHANGE = 30.0
+"""Times these for unknowns of which little is seen."""
+
+CLOSE = 0.01
+"""Relative difference at which no smaller change is tried."""
+
+KEPT = 0.8
+"""Share of the residuals that move which is compared with differences: the rest are rays that slip
+off a silhouette and feet that jump to another place."""
+
+
+class Problem:
+    """Misfit of a scene's simulation against observations.
+
+    tangent_tolerance: of the tangents' and the adjoint's solves, the scene's own unless told;
+    jacobian_tolerance: of those of all unknowns at once, the same unless told.
+    memory_limit [bytes]: what the states of a gradient may take; beyond it they are recomputed (see
+    checkpoints). regulariser: a penalty on q that gradients include.
+    moments: of the frames by the recording's own clock; horizons are told in its steps.
+    """
+
+    def __init__(
+        self,
+        scene: World,
+        seen: Observations | NodeMotions | LevelSets | TrackedPoints,
+        unknowns: UnknownSet,
+        *,
+        cost: str = "auto",
+        progress: Callable[[int, int], None] | None = None,
+        tangent_tolerance: float | None = None,
+        jacobian_tolerance: float | None = None,
+        memory_limit: float | None = None,
+        regulariser: Regulariser | None = None,
+    ):
+        self.measure = make_measure(scene, seen, cost)
+        self.scene, self.seen, self.unknowns = scene, seen, unknowns
+        self.system = unknowns.apply(scene, unknowns.start()).make_model()
+        self.cost_name, self.noise = self.measure.cost_name, self.measure.noise
+        self.clock = Clock()
+        self._progress, self._memory_limit = progress, memory_limit
+        self.tangent_tolerance, self._regulariser = tangent_tolerance, regulariser
+        self.jacobian_tolerance = jacobian_tolerance or tangent_tolerance
+        for name in unknowns.of_recording:
+            self.measure.require(name)
+        self.moments = [Moment.at(k, time, scene.dt) for k, time in self.measure.times]
+        self.last_step = max(m.last for m in self.moments)
+
+    def evaluate(
+        self,
+        q: np.ndarray,
+        loss: Loss,
+        *,
+        derivatives: bool = True,
+        horizon: int | None = None,
+        runner: Callable[..., None] = run_with_tangents,
+        tolerance: float | None = None,
+    ) -> Evaluation:
+        """Simulate at q up to step `horizon` and collect the misfit; runner: whose tangents.
+
+        tolerance: of their solves, jacobian_tolerance unless told.
+        """
+        calibration = self.unknowns.calibration(q)
+        moments = self.moments_until(horizon, calibration)
+        steps = max(m.last for m in moments) if moments else 0
+        self.system.update(self.unknowns.apply(self.scene, q))
+        directions = self.unknowns.directions(self.system, q) if derivatives else []
+        moving = [k for k, d in enumerate(directions) if moving_part(d)]
+        frames: dict[int, FrameMisfit] = {}
+        before: list[Pair] = []
+
+        def on_frame(step: int, state: State, tangents: list[State]) -> None:
+            nonlocal before
+            here = [m for m in moments if m.last == step]
+            if not here and not any(m.step == step for m in moments):
+                before = []  # nobody looks: the motion stays on the device
+                return self._report(step, steps)
+            if len(tangents) > len(moving):  # a runner that has one of each
+                tangents = [tangents[k] for k in moving]
+            carrier = self.system.carrier
+            now = [carrier.apply(state), *(carrier.jvp(state, t) for t in tangents)]
+            for m in here:
+                ends = list(zip(before if m.between else now, now, strict=True))
+                mixed = [m.mix(a, b) for a, b in ends]
+                found = self.measure.linear(m.frame, mixed[0], loss, calibration)
+                J = np.zeros((len(found.r), len(directions)))
+                if moving:
+                    J[:, moving] = found.along(mixed[1:])
+                by = self.by_recording(found, m, ends[0]) if directions else {}
+                for k, d in enumerate(directions):
+                    for name, change in recording_part(d).items():
+                        J[:, k] += by[name] @ change
+                frames[m.frame] = FrameMisfit(found.r, J, found.usable)
+            before = now
+            self._report(step, steps)
+
+        runner(
+            self.system, steps, [directions[k] for k in moving], on_frame, clock=self.clock,
+            tolerance=tolerance or self.jacobian_tolerance,
+        )  # fmt: skip
+        return self.evaluation(q, loss, frames)
+
+    def _report(self, step: int, steps: int) -> None:
+        if self._progress is not None:
+            self._progress(step, steps)
+
+    def moments_until(
+        self, horizon: int | None = None, calibration: Calibration = NONE
+    ) -> list[Moment]:
+        """Of the frames up to step `horizon`, by the scene's clock."""
+        times, dt = dict(self.measure.times), self.scene.dt
+        offset = calibration.time_offset
+        return [
+            m if offset == 0.0 else Moment.at(m.frame, times[m.frame] + offset, dt)
+            for m in self.moments
+            if horizon is None or m.last <= horizon
+        ]
+
+    def by_recording(
+        self, found: LinearMisfit, moment: Moment, ends: tuple[Pair, Pair]
+    ) -> dict[str, np.ndarray]:
+        """Derivatives (m, numbers) of a frame's residuals by the recording's unknowns, by name.
+
+        ends: motions of the steps around the frame.
+        """
+        return {
+            name: found.along([moment.rate(*ends)]) if name == TIME else found.by_recording(name)
+            for name in self.unknowns.of_recording
+        }
+
+    def frames_until(self, horizon: int) -> set[int]:
+        """Frames that a run of `horizon` steps reaches."""
+        return {m.frame for m in self.moments if m.last <= horizon}
+
+    def evaluation(self, q: np.ndarray, loss: Loss, frames: dict[int, FrameMisfit]) -> Evaluation:
+        """The frames' misfit with priors and penalty."""
+        prior = self.unknowns.prior_terms(q) if self.unknowns.priors else None
+        if self._regulariser is not None:
+            cost, gradient = self._regulariser(q)
+            own = prior or (0.0, np.zeros(len(q)), np.zeros(len(q)))
+            prior = (own[0] + cost, own[1] + gradient, own[2])
+        ordered = dict(sorted(frames.items()))
+        return Evaluation(q.copy(), loss, ordered, self.measure.frame_count, prior)
+
+    def gradient(
+        self, q: np.ndarray, loss: Loss, *, horizon: int | None = None
+    ) -> tuple[Evaluation, np.ndarray]:
+        """Misfit and gradient by the adjoint: one backward run, however many unknowns."""
+        calibration = self.unknowns.calibration(q)
+        moments = self.moments_until(horizon, calibration)
+        steps = max(m.last for m in moments) if moments else 0
+        self.system.update(self.unknowns.apply(self.scene, q))
+        t0 = perf_counter()
+        states = states_within(self.system, steps, self._memory_limit)
+        if not isinstance(states, Checkpoints):
+            self.clock.add("forward", perf_counter() - t0, steps)
+        frames: dict[int, FrameMisfit] = {}
+
+        def dual_of(m: Moment, motion: Pair) -> tuple[LinearMisfit, np.ndarray]:
+            found = self.measure.linear(m.frame, motion, loss, calibration)
+            frames[m.frame] = FrameMisfit(found.r, np.zeros((len(found.r), 0)), found.usable)
+            return found, found.weight(loss) * found.r
+
+        dual = self.walk_back(states, moments, dual_of)
+        found = self.evaluation(q, loss, frames)
+        gradient = self.unknowns.pull(self.system, q, dual)
+        if found.prior is not None:
+            gradient = gradient + found.prior[1]
+        return found, gradient
+
+    def walk_back(
+        self,
+        states: Sequence[State],
+        moments: Sequence[Moment],
+        dual_of: Callable[[Moment, Pair], tuple[LinearMisfit, np.ndarray]],
+    ) -> Parameters:
+        """Gradient by all parameters of a cost whose derivative by a frame's residuals is the
+        second of dual_of(moment, motion), the first being these residuals.
+        """
+        steps = len(states) - 1
+        carrier, observing, began = self.system.carrier, 0.0, perf_counter()
+        recorded = Parameters()
+
+        def total(here: list[Moment], ends: Sequence[State]) -> list[State | None]:
+            """Sums of the frames' duals on the states around them."""
+            nonlocal observing
+            if not here:
+                return [None] * len(ends)
+            t0 = perf_counter()
+            motions = [carrier.apply(state) for state in ends]
+            sums = [[np.zeros_like(field) for field in motions[0]] for _ in ends]
+            for m in here:
+                around = (motions[0], motions[-1])
+                found, weight = dual_of(m, m.mix(*around))
+                for at, bar in zip(sums, m.spread(found.pull(weight)), strict=False):
+                    for part, field in enumerate(bar):
+                        at[part] += field
+                for name, slope in self.by_recording(found, m, around).items():
+                    recorded.add(RECORDING + name, weight @ slope)
+            duals = zip(ends, sums, strict=True)
+            out: list[State | None] = [carrier.vjp(s, (at[0], at[1])) for s, at in duals]
+            observing += perf_counter() - t0
+            return out
+
+        def seed(k: int, state: State) -> State | None:
+            """Duals of the frames at step k; one between k and k + 1 joins when both are known."""
+            return total([m for m in moments if m.step == k and not m.between], [state])[0]
+
+        def between(k: int, before: State, after: State):
+            """Duals of the frames between steps k and k + 1."""
+            here = [m for m in moments if m.step == k and m.between]
+            first, last = total(here, [before, after])
+            return first, last
+
+        dual = run_adjoint(
+            self.system, states, seed, between=between,
+            on_step=lambda k: self._report(steps - k, steps), tolerance=self.tangent_tolerance,
+        )  # fmt: skip
+        self.clock.add("adjoint", perf_counter() - began - observing, steps)
+        dual.plus(1.0, recorded)
+        return dual
+
+    def penalty_hessian(self, q: np.ndarray) -> sparse.csr_array:
+        """Hessian (p, p) of priors and regulariser."""
+        diagonal = self.unknowns.prior_terms(q)[2]
+        own = sparse.csr_array(sparse.diags_array(diagonal))
+        return own if self._regulariser is None else own + self._regulariser.hessian(q)
+
+    def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> tuple[float, float]:
+        """How far the tangents over the first frame are from the adjoint, and from differences.
+
+        Relative to a gradient at least as large as motions of INVISIBLE spacings would make it.
+        """
+        horizon = max(1, min(m.last for m in self.moments))
+        e = self.evaluate(q, loss, horizon=horizon, tolerance=self.tangent_tolerance)
+        tangent, adjoint = e.model[1], self.gradient(q, loss, horizon=horizon)[1]
+        invisible = INVISIBLE * self.scene.body.spacing
+        pull = sum(float(np.abs(loss(f.r)[1] * f.r)[f.usable].sum()) for f in e.frames.values())
+        least = max(invisible * pull, 1e-300)
+        apart = float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), least))
+        seen = np.sqrt(sum(np.square(f.J[f.usable]).sum(axis=0) for f in e.frames.values()))
+        # all unknowns at once, those of which less is seen changed by more
+        d = np.minimum(seen.max() / np.maximum(seen, 1e-300), MOST_CHANGE)
+        if not seen.any():  # nothing is seen of any, or all derivatives are lost: differences tell
+            d[:] = 1.0
+        d[1::2] *= -1.0
+        off = np.inf
+        for h in CHANGES:
+            up, down = (
+                self.evaluate(q + step * d, loss, derivatives=False, horizon=horizon).frames
+                for step in (h, -h)
+            )
+            off = min(off, _difference_error(e.frames, up, down, h, d, invisible))
+            if off < CLOSE:
+                break
+        return apart, off
+
+    def residuals(
+        self, frame: int, u: np.ndarray, loss: Loss, calibration: Calibration = NONE
+    ) -> Residuals:
+        """Residuals of one frame of surface points for a displacement (nodes, 3)."""
+        assert isinstance(self.measure, SurfaceMeasure)
+        return self.measure.residuals(frame, u, loss, calibration)
+
+    def step_times(self) -> dict[str, float]:
+        """Milliseconds of a step forward and of one back, as this problem's runs took them."""
+        best = self.clock.best
+        return {f"{name}_ms": 1e3 * best.get(name, 0.0) for name in ("forward", "adjoint")}
+
+
+def _difference_error(
+    at: dict[int, FrameMisfit],
+    up: dict[int, FrameMisfit],
+    down: dict[int, FrameMisfit],
+    h: float,
+    d: np.ndarray,
+    invisible: float,
+) -> float:
+    """Relative error of J d against (r(q + h d) - r(q - h d)) / 2h, residual by residual."""
+    tangents, differences = [], []
+    for k, f in at.items():
+        both = f.usable & up[k].usable & down[k].usable
+        tangents.append(f.J[both] @ d)
+        differences.append((up[k].r - down[k].r)[both] / (2.0 * h))
+    along, found = np.concatenate(tangents), np.concatenate(differences)
+    error, size = np.abs(along - found), np.maximum(np.abs(along), np.abs(found))
+    visible = np.flatnonzero(size > max(1e-3 * size.max(initial=0.0), invisible))
+    kept = visible[np.argsort(error[visible])][: int(np.ceil(KEPT * len(visible)))]
+    return float(error[kept].sum() / max(size[kept].sum(), 1e-300))

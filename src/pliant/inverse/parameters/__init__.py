@@ -1,0 +1,1 @@
+"""Unknowns: blocks of a scene's numbers behind charts, with priors."""

@@ -1,0 +1,66 @@
+"""One unknown of a fit: a chart, and the block of a scene's numbers that it sets."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pliant.dynamics.model import Block, Model, Parameters
+from pliant.inverse.parameters.charts import Chart
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """One named quantity; labels name its components in tables."""
+
+    block: Block
+    chart: Chart
+    labels: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Of the block."""
+        return self.block.name
+
+    @property
+    def start(self) -> np.ndarray:
+        """The value that a fit starts with."""
+        return self.chart.start
+
+    @property
+    def size(self) -> int:
+        """Number of free coordinates."""
+        return len(self.labels)
+
+    def coordinates(self, value: np.ndarray) -> np.ndarray:
+        """q of a value."""
+        return self.chart.coordinates(value)
+
+    def value(self, q: np.ndarray) -> np.ndarray:
+        """Value at q, one number per label (in the units of the table)."""
+        return self.chart.value(q)
+
+    def slope(self, q: np.ndarray) -> np.ndarray:
+        """d value / d q per component, for error bars."""
+        return self.chart.slope(q)
+
+    def size_of(self, value: np.ndarray, scene: Any, duration: float) -> np.ndarray:
+        """What error bars are judged by, per component (see Block.sizes); a radian for angles."""
+        return np.ones(self.size) if self.chart.angles else self.block.sizes(value, scene, duration)
+
+    def apply(self, scene: Any, q: np.ndarray) -> Any:
+        """The scene with this unknown set."""
+        return self.block.put(scene, self.chart.setting(q))
+
+    def directions(self, model: Model, q: np.ndarray) -> list[Parameters]:
+        """How the model's parameters move with each component of q."""
+        return [self.along(model, q, unit) for unit in np.eye(self.size)]
+
+    def along(self, model: Model, q: np.ndarray, dq: np.ndarray) -> Parameters:
+        """How the model's parameters move with q along dq."""
+        return self.block.push(model, self.chart.along(q, dq))
+
+    def pull(self, model: Model, q: np.ndarray, dual: Parameters) -> np.ndarray:
+        """Gradient by q from the gradient by the parameters."""
+        size = len(self.chart.setting(q))
+        return self.chart.pull(q, self.block.pull(model, dual, size))
