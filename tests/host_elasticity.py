@@ -4,7 +4,13 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
-from pliant.fem.cells import gradient_product_blocks, mean_gradients, row_volumes, stiffness_blocks
+from pliant.fem.forces.cells import (
+    gradient_product_blocks,
+    mean_gradients,
+    row_volumes,
+    softened_products,
+    stiffness_blocks,
+)
 
 
 def lame(youngs_modulus, poisson_ratio):
@@ -21,6 +27,7 @@ def stiffness(body, lam, mu, *, mean_dilatation):
     if mean_dilatation:
         m = mean_gradients(body.kind, rows, k, spacing=body.spacing)
         V = row_volumes(body.kind, rows, k, spacing=body.spacing)
+        G = softened_products(body.kind, rows, k, spacing=body.spacing)
         blocks = stiffness_blocks(G, 0.0 * one, mu * one)
         blocks = blocks + lam * np.einsum("c,cai,cbj->cabij", V, m, m)
     else:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from pliant.fem.cells import QUADRATIC, SIMPLEX
-from pliant.fem.tet_body import TetBody as AnyTetBody
+from pliant.fem.bodies.tet_body import TetBody as AnyTetBody
+from pliant.fem.forces.cells import QUADRATIC, SIMPLEX
 from pliant.geometry import shapes
 
 

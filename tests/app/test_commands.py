@@ -7,15 +7,22 @@ import pytest
 from command_line import block, in_process, pliant, write
 
 import pliant as pl
-from pliant.app.scene_files import read_description
-from pliant.app.scenes import builtin_description
+from pliant.app.describing.scene_files import read_description
+from pliant.app.describing.scenes import NEEDS_FILE, builtin_description
 
 
-def test_scenes(capfd, monkeypatch):
+def test_scenes(capfd, monkeypatch, tmp_path):
+    """Those that need a file are listed where it is."""
+    ours = {"bar", "bear", "torus", "cuboid", "drop", "drop-mesh", "elastica"}
+    monkeypatch.delenv("PLIANT_DATA", raising=False)
     code, text, _ = in_process(capfd, monkeypatch, "scenes", "--json")
     assert code == 0
+    assert set(json.loads(text)["scenes"]) == ours
+    (tmp_path / NEEDS_FILE["bunny"]).touch()
+    monkeypatch.setenv("PLIANT_DATA", str(tmp_path))
+    code, text, _ = in_process(capfd, monkeypatch, "scenes", "--json")
     names = set(json.loads(text)["scenes"])
-    assert names >= {"bar", "torus", "cuboid", "bunny", "dragon", "drop", "drop-mesh", "elastica"}
+    assert names == ours | {"bunny"}
     code, text, _ = in_process(capfd, monkeypatch, "scenes")
     assert len(text.splitlines()) == len(names)
 
@@ -55,7 +62,7 @@ def test_modes_are_those_of_python(tmp_path, capfd, monkeypatch):
     file = write(tmp_path / "block.toml", block())
     code, text, _ = in_process(capfd, monkeypatch, "modes", file, "--count", 3, "--json")
     assert code == 0
-    from pliant.app.scene_files import load_scene
+    from pliant.app.describing.scene_files import load_scene
 
     assert json.loads(text)["frequencies"] == pl.modes(load_scene(file), 3).frequencies.tolist()
 

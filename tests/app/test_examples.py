@@ -16,4 +16,7 @@ def test_example(path, tmp_path, monkeypatch, capsys):
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) >= 3
+    assert [int(p.stem[:2]) for p in EXAMPLES] == list(range(1, len(EXAMPLES) + 1))
+    assert len(EXAMPLES) >= 8
+    for path in EXAMPLES:
+        assert "\nassert " in path.read_text(encoding="utf-8"), path

@@ -9,7 +9,7 @@ import pytest
 import warp as wp
 
 import pliant as pl
-from pliant.app.picture import Camera, Studio
+from pliant.app.pictures.picture import Camera, Studio
 from pliant.app.render.field_painter import cells_inside
 from pliant.app.render.footprints import (
     ball_stretches,

@@ -11,10 +11,10 @@ from command_line import block, in_process, write
 
 import pliant as pl
 from pliant.app.commands.export import target
+from pliant.app.describing.scene_files import build_scene
 from pliant.app.formats.gltf import write_gltf
 from pliant.app.formats.surface_motion import surface_motion
 from pliant.app.formats.usd import write_usd
-from pliant.app.scene_files import build_scene
 
 
 @pytest.fixture(scope="module")
@@ -165,9 +165,7 @@ def test_render_from_the_command_line(stored, tmp_path, capfd, monkeypatch):
         )
         assert code == 0, errors
         assert Image.open(out).size == (120, 90)
-    code, _, errors = in_process(
-        capfd, monkeypatch, "render", stored, "--out", tmp_path / "x.jpg"
-    )
+    code, _, errors = in_process(capfd, monkeypatch, "render", stored, "--out", tmp_path / "x.jpg")
     assert code == 2
     assert ".png, .gif, .mp4" in errors
     code, _, errors = in_process(

@@ -39,6 +39,18 @@ WRONG = {
     "text for a number": (block(material={"density": "heavy"}), "must be a number, not 'heavy'"),
     "not a number": (block(material={"density": math.nan}), "finite number, not nan"),
     "infinite": (block(gravity=[0.0, -math.inf, 0.0]), "gravity[1]: it must be a finite number"),
+    "branch without a time": (
+        block(material={"branches": [{"modulus": 10.0}]}),
+        "material.branches[0].time: this key is missing",
+    ),
+    "branch that never relaxes": (
+        block(material={"branches": [{"modulus": 10.0, "time": 0.0}]}),
+        "material.branches[0].time: it must be greater than 0, not 0",
+    ),
+    "branches of a frozen step": (
+        block(model="corotated-frozen", material={"branches": [{"modulus": 1.0, "time": 1.0}]}),
+        "model = 'corotated-frozen' knows no viscoelastic branches: use 'corotated' or a law.",
+    ),
     "incompressible": (block(material={"poisson_ratio": 0.5}), "less than 0.5"),
     "wrong cell count": (block(material={"density": [1.0, 2.0]}), "each of the 16 cells"),
     "damping twice": (
@@ -86,7 +98,7 @@ WRONG = {
         "obstacles[0]: A plane needs a normal of positive length",
     ),
     "model": (
-        block(model="neo-hooke"), "'corotated', 'linear', 'corotated-frozen' or 'corotated-qr'"
+        block(model="neo-hooke"), "a law has a key of its own, law = 'neo-hookean'"
     ),
     "not a table": (block(body=3), "body: it must be a table"),
 }  # fmt: skip
@@ -135,7 +147,7 @@ def test_wrong_files(case, tmp_path, capfd, monkeypatch):
     ("arguments", "expected"),
     [
         (["simulate", "toru"], "did you mean 'torus'?"),
-        (["simulate", "nowhere/scene.toml"], "there is no such scene file"),
+        (["simulate", "nowhere/scene.toml"], "there is no such file"),
         (["simulate", "."], "is a folder"),
         (["simulate", "a\0b"], "There is no scene"),
         (["simulate", "bar", "--steps", "many"], "--steps"),

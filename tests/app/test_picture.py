@@ -6,9 +6,9 @@ from command_line import block
 from PIL import Image
 
 import pliant as pl
-from pliant.app.export import write_frame, write_index, write_surface
-from pliant.app.picture import Studio, render, save_gif, save_png
-from pliant.app.scene_files import build_scene
+from pliant.app.describing.scene_files import build_scene
+from pliant.app.folders.export import write_frame, write_index, write_surface
+from pliant.app.pictures.picture import Studio, render, save_gif, save_png
 
 
 @pytest.fixture(scope="module")

@@ -2,18 +2,23 @@
 
 import json
 import re
+import shlex
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from command_line import block, in_process, write
+from command_line import block, in_process, pliant, write
 
-from pliant.app import fits, report
+import pliant as pl
+from pliant.app.describing.scene_files import build_scene, load_scene
 from pliant.app.editor.opening import open_target
-from pliant.app.films import noise_in_metres
-from pliant.app.fit_values import labelled, parse_unknowns, scene_values, unlabelled
-from pliant.app.scene_files import build_scene, load_scene
+from pliant.app.fitted import fits
+from pliant.app.fitted.fit_values import labelled, parse_unknowns, scene_values, unlabelled
+from pliant.app.folders.films import noise_in_metres
+from pliant.app.pictures import evidence
 from pliant.core.errors import BadInput
 from pliant.observe.files import load_observations
+from pliant.observe.track_files import save_tracks
 
 SOFT = {"youngs_modulus": 200.0, "mass_damping": 0.1, "stiffness_damping": 0.01}
 FILM = ("--cameras", 3, "--pixels", 32)
@@ -21,7 +26,7 @@ FILM = ("--cameras", 3, "--pixels", 32)
 
 @pytest.fixture(autouse=True)
 def _fewer_pictures(monkeypatch):
-    monkeypatch.setattr(report, "MOMENTS", 1)
+    monkeypatch.setattr(evidence, "MOMENTS", 1)
 
 
 @pytest.fixture
@@ -67,9 +72,61 @@ def test_observed_then_reconstructed(scene, tmp_path, run):
     assert len(re.findall('src="data:image/png;base64,', page)) == 6
     assert not re.search(r"(src|href)=\"(?!data:)|url\(|@import", page)
     assert {p.name for p in (out / "figures").iterdir()} == {
-        f"{n}.png"
-        for n in ("motion", "residuals", "convergence", "path", "ellipses", "statistics")
+        f"{n}.png" for n in ("motion", "residuals", "convergence", "path", "ellipses", "statistics")
     }
+
+
+def test_tracked_points_are_fitted(scene, tmp_path, run):
+    """A table of a motion in millimetres whose clock is 5 ms late, described by tracks.toml."""
+    truth, out = load_scene(scene), tmp_path / "fit"
+    at = [[1.0, 0.25, 0.0], [1.0, -0.25, 0.1], [0.6, 0.0, 0.25]]
+    seen = pl.TrackedPoints.of(pl.simulate(truth, 6), at, names=("a", "b", "c"))
+    late = replace(seen, positions=1e3 * seen.positions, times=seen.times + 0.005)
+    save_tracks(late, tmp_path / "seen.csv")
+    places = "".join(f"[points.{n}]\nat = {x}\n" for n, x in zip("abc", at, strict=True))
+    (tmp_path / "tracks.toml").write_text(f'file = "seen.csv"\nunits = "mm"\n{places}')
+    text, _ = run(
+        "reconstruct", scene, "--observations", tmp_path, "--out", out, "--json",
+        "--unknown", "youngs_modulus=230", "--unknown", "time_offset", "--no-discretisation",
+    )  # fmt: skip
+    result = json.loads(text)
+    assert result["unknowns"]["youngs_modulus"]["value"] == pytest.approx(200.0, rel=2e-3)
+    assert result["unknowns"]["time_offset"]["value"] == pytest.approx(-0.005, abs=2e-5)
+    assert (result["frames"], result["points"]) == (6, 18)
+    assert result["tracked"] == ["a", "b", "c"]
+    assert (out / "figures" / "tracks.png").is_file()
+    opened = open_target(str(out)).fit
+    assert opened is not None
+    assert len(opened.seen.frames[0]) == 3
+    _, err = run("reconstruct", scene, "--observations", tmp_path, "--cost", "depth", code=2)
+    assert "holds tracked points" in err
+
+
+def test_what_observe_suggests_works(scene, tmp_path, run):
+    """For a scene, and for a run whose folder has a space in its name."""
+    place = tmp_path / "a run"
+    run("simulate", scene, "--out", place, "--no-pictures")
+    for filmed in (scene, place):
+        seen = tmp_path / f"seen {filmed.stem}"
+        text, _ = run("observe", filmed, "--out", seen, *FILM, "--noise", 0)
+        command = shlex.split(text[text.index("next: ") + len("next: ") :])
+        assert command[0] == "pliant"
+        text, _ = run(
+            *command[1:], "--out", tmp_path / f"fit {filmed.stem}", "--no-report", "--json",
+            "--unknown", "youngs_modulus=220",
+        )  # fmt: skip
+        found = json.loads(text)["unknowns"]["youngs_modulus"]
+        assert found["value"] == pytest.approx(200.0, rel=1e-3)
+
+
+def test_a_run_of_a_mesh_is_a_scene_with_its_own_mesh(tmp_path):
+    """Meshing is not repeatable: the folder's mesh is used, not another of the same shape."""
+    bar = block(body={"kind": "tets", "edge_length": 0.3}, steps=2)
+    pliant("simulate", write(tmp_path / "bar.toml", bar), "--out", tmp_path / "run",
+           "--no-pictures")  # fmt: skip
+    pliant("simulate", tmp_path / "run", "--out", tmp_path / "again", "--no-pictures")
+    one, other = (np.load(tmp_path / f / "body.npz")["nodes"] for f in ("run", "again"))
+    assert np.array_equal(one, other)
 
 
 def test_demo_films_itself_and_prints_the_table(tmp_path, run):
@@ -229,6 +286,15 @@ def test_check_gradients(scene, run):
         assert row["difference"] == pytest.approx(row["tangent"], rel=1e-3)
     # a body that falls under its weight shows only the ratio: E d/dE = - rho d/drho
     assert rows["density"]["tangent"] == pytest.approx(-rows["youngs_modulus"]["tangent"], rel=1e-5)
+
+
+def test_check_gradients_of_a_recording(scene, run):
+    names = ("time_offset", "recording_pose", "depth_scale", "depth_offset")
+    options = [part for n in names for part in ("--unknown", n)]
+    text, _ = run("check-gradients", scene, *FILM, "--steps", 3, *options, "--json")
+    found = json.loads(text)
+    assert found["agree"]
+    assert len(found["unknowns"]) == 9
 
 
 def test_landscape(scene, tmp_path, run):

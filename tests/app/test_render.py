@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from pliant.app.picture import Camera, Cut, Studio, render, save_mp4
+from pliant.app.pictures.picture import Camera, Cut, Studio, render, save_mp4
 from pliant.app.render.camera import OPENING
 from pliant.app.render.colouring import Colouring
 from pliant.app.render.pixels import _table, linear
 from pliant.app.render.transfer import TransferFunction, distance_colours
 from pliant.core.launch import set_threads, thread_count
-from pliant.fem.render_mesh import carried_mesh
+from pliant.fem.bodies.render_mesh import carried_mesh
 
 SIZE, AWAY = 160, 8.0
 CAMERA = Camera(np.array([0.0, 0.0, AWAY]), np.zeros(3))
@@ -131,9 +131,7 @@ def test_tetrahedra_are_traced_too():
 def test_obstacles_hide_the_field(ball):
     wall = pl.Obstacle(pl.shapes.box(size=(4.0, 4.0, 0.2), center=(0.0, 0.0, 3.0)), spacing=0.2)
     hidden = pl.Scene(ball.body, obstacles=[wall])
-    image = render(
-        hidden, ball.body.nodes, width=SIZE, height=SIZE, camera=CAMERA, style="field"
-    )
+    image = render(hidden, ball.body.nodes, width=SIZE, height=SIZE, camera=CAMERA, style="field")
     assert not coloured(image).any()
 
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from command_line import block, in_process, pliant, write
 
-from pliant.app.runs import Interrupted, RunDirectory, RunFailed, describe, run_scene
-from pliant.app.scene_files import build_scene, load_scene
+from pliant.app.describing.scene_files import build_scene, load_scene
+from pliant.app.folders.runs import Interrupted, RunDirectory, RunFailed, describe, run_scene
+from pliant.dynamics.implicit import SMALL_BODY
 from pliant.dynamics.march import FRESH
-from pliant.dynamics.system import SMALL_BODY
 from waiting import PATIENCE
 
 MOVED = block(
@@ -27,6 +27,11 @@ MOVED = block(
     ]
 )
 """The block with a moving end, so that the time itself matters."""
+
+BRANCHED = MOVED | {
+    "material": {"youngs_modulus": 500.0, "branches": [{"modulus": 200.0, "time": 0.03}]}
+}
+"""Of a material that remembers."""
 
 
 def begun(path, description) -> tuple:
@@ -76,9 +81,10 @@ def test_one_command_leaves_everything(tmp_path, capfd, monkeypatch):
     assert not (out / "final.png").exists()
 
 
+@pytest.mark.parametrize("description", [MOVED, BRANCHED], ids=["elastic", "branched"])
 @pytest.mark.parametrize("every", [1, 4])
-def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, every):
-    scene, whole = begun(tmp_path / "whole", MOVED)
+def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, every, description):
+    scene, whole = begun(tmp_path / "whole", description)
     run_scene(scene, whole, steps=9, every=every)
 
     def stop_at(step):
@@ -88,18 +94,21 @@ def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, every):
 
         return progress
 
-    scene, parts = begun(tmp_path / "parts", MOVED)
+    scene, parts = begun(tmp_path / "parts", description)
     for step in (2, 7):
         with pytest.raises(Interrupted):
             run_scene(scene, parts, steps=9, every=every, progress=stop_at(step))
         assert parts.last_state(scene.body.nodes.shape).step == step
-    run_scene(build_scene(MOVED), parts, steps=9, every=every)
+    run_scene(build_scene(description), parts, steps=9, every=every)
     assert parts.saved_steps() == whole.saved_steps()
     for step in whole.saved_steps():
         a, b = whole.read_state(step), parts.read_state(step)
         assert a.t == b.t
         for x, y in ((a.u, b.u), (a.v, b.v), (a.a, b.a)):
             assert np.array_equal(x, y)
+        assert set(a.arrays) == set(b.arrays)
+        assert all(np.array_equal(x, b.arrays[name]) for name, x in a.arrays.items())
+        assert ("history_0" in a.arrays) == (description is BRANCHED)
         assert np.array_equal(a.work[:, 0], b.work[:, 0])
     assert not (parts.path / "checkpoint.npz").exists()
 

@@ -1,5 +1,6 @@
 """Scene files: what goes in comes out, and what is wrong is named."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,14 +8,16 @@ import pytest
 from command_line import block, write
 
 import pliant as pl
-from pliant.app.scene_files import (
+from pliant.app.describing import body_size, scene_building
+from pliant.app.describing.cell_count import grid_cells
+from pliant.app.describing.scene_files import (
     build_scene,
     describe_scene,
     first_difference,
     load_scene,
     save_scene,
 )
-from pliant.app.scenes import builtin_description, load_builtin, scene_names
+from pliant.app.describing.scenes import NEEDS_FILE, builtin_description, load_builtin, scene_names
 
 BOX = {"type": "box", "center": [0.0, 0.0, 0.0], "size": [0.1, 2.0, 2.0]}
 HISTORY = {"times": [0.0, 1.0], "factors": [0.0, 2.0]}
@@ -31,6 +34,7 @@ RICH = block(
         "density": 2.0,
         "damping_frequencies": [1.0, 4.0],
         "damping_ratios": [0.05, 0.06],
+        "branches": [{"modulus": 50.0, "time": 0.1}, {"modulus": 80.0, "time": 0.02}],
     },
     fixed=[
         {"region": BOX, "axes": "xy", "times": [0.0, 0.5], "displacements": [[0, 0, 0], [1, 0, 0]]},
@@ -57,6 +61,7 @@ def test_everything_survives_a_round_trip(tmp_path):
     second = load_scene(tmp_path / "b.toml")
     assert first_difference(describe_scene(first), describe_scene(second)) is None
     assert second.material.mass_damping == first.material.mass_damping > 0.0
+    assert second.material.branches == (pl.Branch(50.0, 0.1), pl.Branch(80.0, 0.02))
     assert first.fixed[0].at(np.zeros((1, 3)), 0.25)[0, 0] == 0.5
     assert first.loads[0].history(np.zeros((1, 1)), 0.5)[0, 0] == 1.0
     assert np.array_equal(second.material.youngs_modulus, 500.0 + np.arange(16))
@@ -64,7 +69,7 @@ def test_everything_survives_a_round_trip(tmp_path):
     assert second.integrator == first.integrator
 
 
-@pytest.mark.parametrize("name", [n for n in scene_names() if n not in ("bunny", "dragon")])
+@pytest.mark.parametrize("name", [n for n in scene_names() if n not in NEEDS_FILE])
 def test_builtin_scenes_survive_a_round_trip(tmp_path, name):
     description = builtin_description(name)
     # the body is not what is tested here: the same scenes on bodies that take no time
@@ -163,3 +168,22 @@ def test_a_replaced_body_is_what_is_saved(tmp_path):
     assert again.source["steps"] == scene.source["steps"]
     scene.save(tmp_path / "same.toml")
     assert np.array_equal(load_scene(tmp_path / "same.toml").body.nodes, scene.body.nodes)
+
+
+def test_a_body_beyond_the_memory_is_refused_at_once(monkeypatch):
+    """Two million cells and a gigabyte: refused in a second, with a spacing that fits."""
+    monkeypatch.setattr(body_size, "free_memory", lambda: 10**9)
+    fine = block(body={"kind": "grid", "spacing": 0.005})
+    monkeypatch.setattr(scene_building, "GridBody", None)  # would fail if it were called
+    with pytest.raises(pl.BadInput, match="body: spacing 0.005 means about 2,0") as told:
+        build_scene(fine)
+    offered = float(re.search(r"a spacing of ([\d.]+) would do", str(told.value)).group(1))
+    shape = pl.shapes.box(center=(0.5, 0.0, 0.0), size=(1.0, 0.5, 0.5))
+    assert 50_000 < grid_cells(shape, offered)[0] * 1.0 < 10**9 / body_size.BYTES_A_CELL
+    monkeypatch.setattr(body_size, "free_memory", lambda: 10**12)
+    with pytest.raises(TypeError):
+        build_scene(fine)
+
+
+def test_free_memory_is_a_number_of_bytes():
+    assert 10**8 < body_size.free_memory() < 10**14

@@ -27,7 +27,8 @@ class Page:
 
     def __init__(self, browser, address: str, *, width: int = 700, height: int = 420):
         self.context = browser.new_context(
-            viewport={"width": width, "height": height}, accept_downloads=True,
+            viewport={"width": width, "height": height},
+            accept_downloads=True,
             device_scale_factor=0.5,  # software draws a quarter of the pixels
         )
         self.context.set_default_timeout(1000 * PATIENCE)
@@ -39,27 +40,32 @@ class Page:
         self.page.get_by_text("tip displacement").first.wait_for(timeout=180_000)
 
     def tab(self, name: str) -> None:
-        _click(self.page.get_by_role("tab", name=name, exact=True))
+        tab = self.page.get_by_role("tab", name=name, exact=True)
+        tab.wait_for()
+
+        def chosen() -> bool:  # the mouse misses what the panel moves meanwhile
+            tab.click(force=True)
+            return soon(lambda: tab.get_attribute("aria-selected") == "true", 3.0)
+
+        wait_for(chosen)
 
     def press(self, name: str) -> None:
-        """Wherever the panel has moved the button by now."""
-        button = self.page.get_by_role("button", name=name, exact=True)
-        button.wait_for()
-        button.evaluate("button => button.click()")
+        _click(self.page.get_by_role("button", name=name, exact=True))
         self.page.evaluate(SENT)
 
     def choose(self, label: str, option: str) -> None:
         box = self.page.get_by_role("combobox", name=label, exact=True)
         entry = self.page.get_by_role("option", name=option, exact=True)
 
-        def unfolded() -> bool:  # a click beside a box that moves opens nothing
+        def chosen() -> bool:  # the mouse misses what the panel moves meanwhile
             if not entry.is_visible():
-                _click(box)
-            return soon(entry.is_visible, 3.0)
+                box.click(force=True)
+            if soon(entry.is_visible, 3.0):
+                entry.click(force=True)
+            return soon(lambda: box.input_value() == option, 3.0)
 
-        wait_for(unfolded)
-        _click(entry)
-        wait_for(lambda: box.input_value() == option)
+        box.wait_for()
+        wait_for(chosen)
         self.page.evaluate(SENT)
 
     def fill(self, label: str, value: str) -> None:
@@ -77,7 +83,11 @@ class Page:
         self.page.evaluate(SENT)
 
     def tick(self, label: str) -> None:
-        _click(self.page.get_by_role("checkbox", name=label, exact=True))
+        box = self.page.get_by_role("checkbox", name=label, exact=True)
+        box.wait_for()
+        before = box.is_checked()
+        _click(box)
+        wait_for(lambda: box.is_checked() != before)
         self.page.evaluate(SENT)
 
     def upload(self, file) -> None:
@@ -133,9 +143,9 @@ class Page:
 
 
 def _click(place) -> None:
-    """Without waiting for drawn frames, which software makes seconds apart."""
+    """By the page and not by the mouse, which misses what the panel moves meanwhile."""
     place.wait_for()
-    place.click(force=True)
+    place.evaluate("element => element.click()")
 
 
 def wait_for(condition):

@@ -4,9 +4,9 @@ import pytest
 from pages import wait_for
 
 import pliant as pl
+from pliant.app.describing.scene_files import build_scene
 from pliant.app.editor.opening import Opened
-from pliant.app.films import Film
-from pliant.app.scene_files import build_scene
+from pliant.app.folders.films import Film
 from pliant.observe.files import save_observations
 
 BAR = {

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from pages import BLOCK, done, still, wait_for
 
+from pliant.app.describing.scene_files import build_scene
 from pliant.app.editor.opening import Opened
-from pliant.app.scene_files import build_scene
 
 
 @pytest.mark.slow  # software draws the drag too slowly for every run

@@ -1,5 +1,6 @@
 """Requests as bytes: what a browser, an attacker's page or a careless program may send."""
 
+import re
 import socket
 
 from waiting import PATIENCE
@@ -31,10 +32,20 @@ def _receive(s: socket.socket) -> bytes:
 
 
 def get(port: int, path: str = "/", **headers: str) -> str:
-    """The head of a GET; header names have _ for -; "" leaves one out."""
+    """The head of a GET; header names have _ for -; "" leaves one out.
+
+    With a cookie it is made below the cookie's place, as a browser would.
+    """
+    path = f"{place_of(headers.get('cookie', ''))}{path}"
     given = {"host": f"127.0.0.1:{port}", **{k.replace("_", "-"): v for k, v in headers.items()}}
     lines = [f"GET {path} HTTP/1.1", *(f"{k}: {v}" for k, v in given.items() if v != "")]
     return "\r\n".join([*lines, "", ""])
+
+
+def place_of(cookies: str) -> str:
+    """The path that our cookie is for, among others."""
+    found = re.search(r"pliant_([0-9a-f]+)=", cookies)
+    return f"/{found.group(1)}" if found else ""
 
 
 def websocket(port: int, path: str = "/", **headers: str) -> str:

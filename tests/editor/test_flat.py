@@ -25,9 +25,9 @@ def test_a_flat_body_is_filled(kind):
 
 
 def test_a_flat_scene_opens_and_plays(tmp_path):
+    from pliant.app.describing.scene_files import build_scene
     from pliant.app.editor.editor import Editor
     from pliant.app.editor.opening import Opened
-    from pliant.app.scene_files import build_scene
 
     scene = build_scene({
         "shape": {"type": "box", "center": [0.5, 0.0], "size": [1.0, 0.2]},

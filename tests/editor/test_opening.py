@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import pliant as pl
+from pliant.app.describing.scene_files import build_scene
 from pliant.app.editor.editor import Editor
 from pliant.app.editor.opening import open_target
-from pliant.app.films import Film
-from pliant.app.fits import SEEN, FitDirectory
-from pliant.app.runs import RunDirectory, describe, run_scene
-from pliant.app.scene_files import build_scene
+from pliant.app.fitted.fits import SEEN, FitDirectory
+from pliant.app.folders.films import Film
+from pliant.app.folders.runs import RunDirectory, describe, run_scene
 from pliant.core.errors import BadInput
 from pliant.observe.files import save_observations
 from pliant.observe.observations import Frame, Observations

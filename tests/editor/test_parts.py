@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from pliant.app.editor import cell_count
-from pliant.app.editor.cell_count import grid_cells, spacing_for, tet_cells
+from pliant.app.describing import cell_count
+from pliant.app.describing.cell_count import grid_cells, spacing_for, tet_cells
 from pliant.app.editor.context import Context
 from pliant.app.editor.desk import Desk
-from pliant.app.editor.folder import check_upload, inside, plain_name, read_inside
+from pliant.app.editor.folder import check_upload, inside, open_inside, plain_name
 from pliant.app.editor.history import Frame, History
 from pliant.app.editor.panels.material import pulled
 from pliant.app.editor.picking import first_hit
@@ -55,11 +55,13 @@ def test_links_out_of_the_folder_are_refused(tmp_path):
     with pytest.raises(BadInput, match="link"):
         inside(folder, "a.toml")
     with pytest.raises(BadInput, match="link"):
-        read_inside(folder, "../out.toml")
+        open_inside(folder, "../out.toml")
     linked = tmp_path / "linked"
     linked.symlink_to(folder)  # the folder itself may be reached through one
     (folder / "b.toml").write_text("y")
-    assert read_inside(linked, "b.toml") == b"y"
+    stream, size = open_inside(linked, "b.toml")
+    with stream:
+        assert (stream.read(), size) == (b"y", 1)
 
 
 def test_loopback_names():

@@ -2,9 +2,9 @@
 
 import pytest
 
+from pliant.app.describing.scene_files import build_scene
 from pliant.app.editor.editor import Editor
 from pliant.app.editor.opening import Opened
-from pliant.app.scene_files import build_scene
 from waiting import PATIENCE, soon
 
 pytest.importorskip("viser")

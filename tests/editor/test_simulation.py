@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import pliant as pl
+from pliant.app.describing.scene_files import build_scene, load_scene
 from pliant.app.editor.desk import Desk
 from pliant.app.editor.session import Session
 from pliant.app.editor.simulation import Simulation
-from pliant.app.scene_files import build_scene, load_scene
 from pliant.core.errors import BadInput
 from waiting import gone, soon
 
@@ -217,3 +217,20 @@ def test_killed_process_is_noticed_and_replaced(runner):
     count = len(session.history)
     runner.desk.post(simulation.play)
     assert soon(lambda: len(session.history) > count + 2)
+
+
+def test_a_cold_kernel_cache_is_told_in_the_page(tmp_path, monkeypatch):
+    monkeypatch.setenv("WARP_CACHE_PATH", str(tmp_path / "kernels"))
+    session = Session(block(), name="block", folder=tmp_path)
+    notices = []
+    desk = Desk(notices.append)
+    desk.start()
+    simulation = Simulation(session, desk, device="cpu", threads=1)
+    simulation.on_notice = notices.append
+    try:
+        desk.post(simulation.warm_up)
+        assert soon(lambda: notices, 60.0)
+        assert notices == ["compiling kernels, once, about 15 s"]
+    finally:
+        simulation.stop()
+        desk.stop()

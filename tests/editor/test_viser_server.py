@@ -44,9 +44,9 @@ def page_of(editor):
     """A websocket as a page opens it."""
     port, gate = editor.proxy.port, editor.proxy.gate
     return connect(
-        f"ws://127.0.0.1:{port}/", origin=f"http://127.0.0.1:{port}", subprotocols=[VERSION],
-        additional_headers={"Cookie": f"{gate.cookie_name}={gate.session}"}, max_size=None,
-        compression=None,
+        f"ws://127.0.0.1:{port}/{gate.place}", origin=f"http://127.0.0.1:{port}",
+        additional_headers={"Cookie": f"{gate.cookie_name}={gate.session}"},
+        subprotocols=[VERSION], max_size=None, compression=None,
     )  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def test_wrong_fields_are_refused(values, origin, spacing, message):
     [
         (s.half_space(normal=(0, 1, 0)), 0.1, "no end"),
         (s.sphere(radius=1), 1e-5, "limit"),
-        (s.sphere(radius=1), 1e-320, "small"),
+        (s.sphere(radius=1), 1e-320, "at least 1e-30"),
         (s.sphere(radius=0.01, center=(0.5, 0.5, 0.5)), 1.0, "no grid node"),
         (s.sphere(radius=1), -1, "spacing"),
     ],

@@ -11,7 +11,7 @@ RADII = (1.0, 0.6, 0.7)
 
 def corner_nodes(shape, spacing):
     """Lattice places of all corners of cells with an inside corner."""
-    body = pl.GridBody(shape, spacing)
+    body = pl.GridBody(shape, spacing, subdivisions=1)
     return np.round(body.lattice).astype(int)
 
 

@@ -1,0 +1,92 @@
+"""A film that is off names what it is off by, and one that is not names nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import pliant as pl
+from pliant.observe.calibration import Pose
+
+BODY = pl.GridBody(pl.shapes.box(center=(0.2, 0.0, 0.0), size=(0.4, 0.1, 0.1)), 0.05)
+
+
+def held(reach):
+    """A beam whose clamp holds it up to x = reach."""
+    return pl.Scene(
+        BODY,
+        pl.Material(2e4, 0.3, 1000.0, stiffness_damping=0.002),
+        gravity=(0.0, -9.81, 2.0),
+        fixed=[pl.Fixed(pl.shapes.box(center=(reach - 0.1, 0, 0), size=(0.2, 0.3, 0.3)))],
+        integrator=pl.GeneralisedAlpha(dt=0.01),
+    )
+
+
+SCENE = held(0.06)
+QUICK = {"discretisation": False, "coarse_to_fine": False, "register": False}
+
+
+@pytest.fixture(scope="module")
+def film():
+    cameras = pl.ring_of_cameras(SCENE, 3, width=50, height=50)
+    return pl.observe(pl.simulate(SCENE, 10), cameras, noise=5e-4, seed=2)
+
+
+def said(seen, scene=SCENE):
+    fit = pl.reconstruct(scene, seen, {"youngs_modulus": 2.2e4}, **QUICK)
+    return "\n".join(fit.advice)
+
+
+def accused(text):
+    """What the advice names first as the culprit."""
+    lines = [x for x in text.splitlines() if "would alone take" in x]
+    return lines[0] if lines else ""
+
+
+def turned(film, which, numbers):
+    pose, cameras = Pose(np.array(numbers), np.zeros(3)), list(film.cameras)
+    for k in which:
+        c = cameras[k]
+        eye, rotation = pose.apply(c.position[None])[0], c.rotation @ pose.rotation.T
+        cameras[k] = replace(c, position=eye, rotation=rotation)
+    return replace(film, cameras=cameras)
+
+
+def test_a_good_film_accuses_nobody(film):
+    assert "would alone take" not in said(film)
+    assert "would alone take" not in said(replace(film, noise=None))
+
+
+def test_the_clock(film):
+    early = replace(film, frames=[replace(f, time=f.time - 0.008) for f in film.frames])
+    line = accused(said(early))
+    assert "time_offset" in line
+    assert "--unknown time_offset" in line
+    assert float(line.split("clock ")[1].split(" ")[0]) == pytest.approx(8.0, abs=2.5)
+
+
+def test_the_poses(film):
+    off = (0.002, -0.001, 0.001, 0.004, 0.008, -0.003)
+    assert "(recording_pose)" in accused(said(turned(film, range(3), off)))
+    assert "(camera_pose.2)" in accused(said(turned(film, [2], off)))
+
+
+def test_the_depths(film):
+    deep = replace(film, frames=[replace(f, depth=f.depth + 0.002) for f in film.frames])
+    line = accused(said(deep))
+    assert "depth_offset" in line
+    assert float(line.split("Depths ")[1].split(" ")[0]) == pytest.approx(-2.0, rel=0.1)
+
+
+def test_the_clamp(film):
+    """The film's clamp reaches 6 mm, an eighth of a cell, farther than the scene's."""
+    line = accused(said(film, held(0.054)))
+    assert "fixed[0]" in line
+    assert float(line.split("(")[1].split(",")[0]) == pytest.approx(6.0, rel=0.5)
+
+
+def test_tracked_points_and_their_clock():
+    at = [[0.4, 0.05, 0.0], [0.35, 0.0, 0.05], [0.2, -0.05, 0.02]]
+    seen = pl.TrackedPoints.of(pl.simulate(SCENE, 12), at, noise=1e-4, seed=1)
+    assert "time_offset" not in said(seen)
+    assert "time_offset" in accused(said(replace(seen, times=seen.times - 0.006)))
