@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import pliant as pl
-from pliant.inverse.level_set_cost import LevelSets
+from pliant.inverse.measuring.level_set_cost import LevelSets
 
 NOISES = (0.0, 0.1, 0.2, 0.5, 1.0)
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -134,9 +134,9 @@ firmer numbers.
   its derivative taken at the surface, and the shift sigma^2 H that noise makes on a surface of mean
   curvature H removed. That is the first term of a series in noise times curvature; here a voxel is
   0.6 of the tube's radius, and from half a voxel on the rest of the series shows.
-- **The pulled-back point** is seed 000's cost. It measures distance in the rest shape, so a fit
-  gains by stretching the surface's normal direction; it is kept for comparison only.
-- **The level set** is seed 000's other cost, here with noise on every node of the observed field.
+- **The pulled-back point** is the cost of Weiss (2018). It measures distance in the rest shape: a
+  fit gains by stretching the surface's normal direction; it is kept for comparison only.
+- **The level set** is the other cost of Weiss (2018), here with noise on every observed node.
   Distances are compared through an arctan, and the mean of a curved function of noise is not the
   function of the mean: from a fifth of a voxel on Poisson's ratio pays for it.
 - **Motions of the nodes** need tracked points; with them everything is easy.

@@ -14,17 +14,18 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
 import pliant as pl
-from pliant.app.scenes import load_builtin
-from pliant.dynamics.system import System
-from pliant.fem.body import Body
+from pliant.app.describing.scenes import load_builtin
+from pliant.dynamics.implicit import ImplicitModel
+from pliant.dynamics.step_problem import StepProblem
+from pliant.fem.bodies.body import Body
 
 RELATIVE, MOST = 1e-6, 300
 
 
 def matrix(scene: pl.Scene) -> sparse.csc_matrix:
     """The matrix of the first step."""
-    system = System(scene)
-    system.prepare(system.initial_state())
+    system = ImplicitModel(replace(scene, model="corotated-frozen"))
+    StepProblem(system, system.initial_state(), system.scene.integrator).prepare()
     return system.matrix.to_scipy().tocsc()
 
 

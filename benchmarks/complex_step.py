@@ -1,4 +1,4 @@
-"""Tables 4.1 to 4.3 of seed 004 on this machine, with JAX and autograd beside where installed.
+"""Tables 4.1 to 4.3 of Luo 2020 on this machine, with JAX and autograd beside where installed.
 
 4.1  x^(1/m): full complex promotion, imaginary part only, accelerated rule, closed derivative
 4.2  first to third derivative of e^x / (x^4 + x^2 + 1), a million times
@@ -23,9 +23,9 @@ import warp as wp
 from pliant.complexstep import Multicomplex, derivative
 from pliant.complexstep.kernel_types import add, div, dual1, dual2, kernel_type, mul, step_exp
 from pliant.core.launch import launch, set_threads, to_device, zeros
-from pliant.fem.law_kernels import CLAMPED, EXACT, law_kernels
+from pliant.fem.cutting.quadrature_points import QuadratureData, gradient_at
+from pliant.fem.forces.law_kernels import CLAMPED, EXACT, law_kernels
 from pliant.fem.laws import LAWS
-from pliant.fem.quadrature_points import QuadratureData, gradient_at
 
 OPERATORS = (add, mul, div)  # Warp finds + * / of the kernel types by these names
 stepped3, plain3 = kernel_type(3).stepped, kernel_type(3).plain
@@ -214,7 +214,8 @@ def _closed_tangent(
                 gb = d.gradient[r, b]
                 fb = A * gb
                 blocks[i, a * (a + 1) / 2 + b] = (
-                    wp.dot(ga, S * gb) * unit + lam * wp.outer(fa, fb)
+                    wp.dot(ga, S * gb) * unit
+                    + lam * wp.outer(fa, fb)
                     + mu * (wp.outer(fb, fa) + wp.dot(ga, gb) * B)
                 )
     else:
@@ -249,11 +250,11 @@ def table_3() -> dict:
 
 def _law_row(body, name, number, rng) -> dict:
     import pliant as pl
-    from pliant.dynamics.law_system import LawSystem
+    from pliant.dynamics.implicit import ImplicitModel
 
     n = len(body.cells)
     law = LAWS[name].from_moduli(1e3, 0.3)
-    h = LawSystem(pl.Scene(body, law=law)).hyper
+    h = ImplicitModel(pl.Scene(body, law=law)).elastic.operator
     u = to_device(0.03 * rng.standard_normal((4 * n, 3)), wp.vec3d)
     gradients = h.data.gradient.numpy()[body.geometry_row]
     F = np.eye(3) + np.einsum("cai,caj->cij", u.numpy()[body.cells], gradients)

@@ -19,7 +19,7 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 TEXT = """# Derivatives by complex steps
 
 Written by `python benchmarks/complex_step_page.py`; one thread, times in milliseconds, the shortest
-of several runs. f'(x) = Im f(x + h i) / h takes no difference (seed 004, chapter 4), so h may be
+of several runs. f'(x) = Im f(x + h i) / h takes no difference (Luo 2020, chapter 4), so h may be
 1e-40 and nothing cancels. `pliant.complexstep` has complex and multicomplex numbers of any order as
 NumPy arrays, up to order six as kernel types, and tensor functions (inverse, solve, determinant,
 polar) through their real form.
@@ -48,7 +48,7 @@ At x = 1, log^2(1 - sqrt((x - 1)^2)) has the derivatives 0 and 2; the chain rule
 
 ## How fast
 
-x^(1/3), ten million times (seed 004, table 4.1):
+x^(1/3), ten million times (Luo 2020, table 4.1):
 
 {first}
 
@@ -117,9 +117,7 @@ def main() -> None:
     found = errors(steps)
     draw(steps, found)
     small = steps < 0.5e-19
-    accuracy = [
-        [name, f"{e.min():.0e}", f"{e[small].max():.0e}"] for name, e in found.items()
-    ]
+    accuracy = [[name, f"{e.min():.0e}", f"{e[small].max():.0e}"] for name, e in found.items()]
     kinks = [
         [name, *(f"{v + 0.0:g}" for v in values)] if values else [name, "not installed", ""]
         for name, values in kink().items()

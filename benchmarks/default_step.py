@@ -15,7 +15,7 @@ from time import perf_counter
 import numpy as np
 
 from pliant.app.benchmarks import bench_scene
-from pliant.dynamics.law_system import make_system
+from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.march import march
 
 CASES = ("torus", "bunny", "dragon", "cuboid")
@@ -25,7 +25,7 @@ ROUNDS = 2
 
 def steps_of(scene, steps: int):
     """Times [s] of the steps of a run, one at a time, and their iterations."""
-    system = make_system(scene)
+    system = ImplicitModel(scene)
     motion = march(system, system.initial_state(), until=steps + 1)
     next(motion)  # compiles
     for _ in range(steps):

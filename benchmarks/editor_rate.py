@@ -17,10 +17,10 @@ import msgspec
 import viser
 from websockets.sync.client import connect
 
+from pliant.app.describing.scene_files import build_scene
+from pliant.app.describing.scenes import builtin_description
 from pliant.app.editor.editor import Editor
 from pliant.app.editor.opening import open_target
-from pliant.app.scene_files import build_scene
-from pliant.app.scenes import builtin_description
 
 CAMERA = {
     "type": "ViewerCameraMessage", "wxyz": (1.0, 0.0, 0.0, 0.0), "position": (0.0, 0.0, 5.0),

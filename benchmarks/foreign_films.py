@@ -26,7 +26,7 @@ from foreign.depth_film import film
 from foreign.motion import GRAVITY, RADIUS, FallingBody, ForeignMotion, Rubber
 from foreign.residuals import depth_residuals_of
 
-from pliant.app.scene_files import scene_text
+from pliant.app.describing.scene_files import scene_text
 from pliant.core.files import write_json, write_text
 from pliant.observe.files import save_observations
 

@@ -18,9 +18,9 @@ from time import process_time
 from typing import Any
 
 import pliant as pl
+from pliant.dynamics.coarser import coarser
 from pliant.dynamics.scene import Scene
-from pliant.inverse.coarser import coarser
-from pliant.inverse.priors import Prior
+from pliant.inverse.parameters.priors import Prior
 from pliant.observe.files import load_observations
 
 UNKNOWNS = ("youngs_modulus", "poisson_ratio")
@@ -28,10 +28,6 @@ UNKNOWNS = ("youngs_modulus", "poisson_ratio")
 STEPS_A_FRAME = 4
 """Of the fit: 2 ms, with frames every 8 ms. With 4 ms the step alone shifts the beam's Poisson's
 ratio by 0.03, seven hundred times what the grid does."""
-
-SPACING = {"tilted": 0.75}
-"""Times the scene's: eight cells across where every surface is oblique. With six the beam's two
-bending frequencies are 0.7 and 2.2 % too high, with eight 0.4 and 1.2 %."""
 
 REQUIRED = {"youngs_modulus": 0.02, "poisson_ratio": 0.02}
 """Largest error: of the truth for the modulus, absolute for the ratio."""
@@ -52,8 +48,7 @@ def read_film(folder: Path) -> Film:
     """The film in a folder of foreign_films.py."""
     recording = folder / "recording"
     truth = json.loads((recording / "truth.json").read_text())
-    space = SPACING.get(folder.name, 1.0)
-    scene = coarser(pl.load_scene(folder / "scene.toml"), space=space, time=1.0 / STEPS_A_FRAME)
+    scene = coarser(pl.load_scene(folder / "scene.toml"), space=1.0, time=1.0 / STEPS_A_FRAME)
     return Film(folder.name, scene, load_observations(recording), truth, truth["start"])
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import pliant as pl
-from pliant.app.picture import Studio
+from pliant.app.pictures.picture import Studio
 
 FRAMES = 9
 

@@ -20,7 +20,7 @@ import warp as wp
 from peers import PEERS
 
 from pliant.core.launch import Recorded, set_threads, thread_count, to_device, zeros
-from pliant.dynamics.law_system import make_system
+from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.scene import Scene
 from pliant.linalg.pcg import Tolerance
 
@@ -39,14 +39,14 @@ CASES = [
     ),
     ("torus", ["torus"]),
     ("torus, neo-Hookean", ["torus", "--law", "neo-hookean"]),
-    ("tets (seed 003)", ["tets"]),
-    ("tet torus, 660 (seed 002)", ["tet-torus", "--resolution", "660"]),
-    ("tet torus, 5400 (seed 002)", ["tet-torus", "--resolution", "5400"]),
+    ("tets (Campo 2015)", ["tets"]),
+    ("tet torus, 660 (Ciecierski)", ["tet-torus", "--resolution", "660"]),
+    ("tet torus, 5400 (Ciecierski)", ["tet-torus", "--resolution", "5400"]),
     ("bunny", ["bunny", "--steps", "65"]),
     ("dragon", ["dragon"]),
 ]
 SEED_MS = {"torus": 211.0, "bunny": 39.0, "dragon": 450.0}
-"""Forward step of seed 000 on a GTX 1060 (its table 5.2)."""
+"""Forward step of Weiss 2018 on a GTX 1060 (its table 5.2)."""
 
 ROUNDS = 3
 """Runs of a case and of a peer, one round after the other: the quickest counts, noise only adds."""
@@ -123,10 +123,12 @@ def reading(threads: int) -> tuple[int, Callable[[], object]]:
 def product() -> tuple[int, Callable[[], object]]:
     """Bytes and run of the sparse product on the cuboid at resolution 40: 440 MB."""
     from pliant.app.benchmarks import bench_scene
-    from pliant.dynamics.system import System
+    from pliant.dynamics.implicit import ImplicitModel
+    from pliant.dynamics.step_problem import StepProblem
 
-    system = System(bench_scene("cuboid", resolution=40, ground=False))
-    system.prepare(system.initial_state())
+    scene = bench_scene("cuboid", resolution=40, ground=False)
+    system = ImplicitModel(replace(scene, model="corotated-frozen"))
+    StepProblem(system, system.initial_state(), system.scene.integrator).prepare()
     x = to_device(np.ones((system.node_count, 3)), wp.vec3d)
     y = zeros(system.node_count, wp.vec3d)
     blocks = system.matrix.values.shape[0]
@@ -164,7 +166,7 @@ def turns(*pair: tuple[Scene, int], steps: int = 20, rounds: int = 6) -> float:
     systems = []
     for scene, threads in pair:
         set_threads(threads)
-        systems.append(make_system(scene))
+        systems.append(ImplicitModel(scene))
         _run(systems[-1], systems[-1].initial_state(), 2)  # compile and allocate
     for round_ in range(rounds):
         states = [system.initial_state() for system in systems]
@@ -190,12 +192,14 @@ def _run(system: Any, state: Any, steps: int) -> tuple[Any, list[float]]:
 def batch_ratio(columns: int = 8) -> float:
     """How many times as long as one system the same system takes for 8 right-hand sides."""
     from pliant.app.benchmarks import bench_scene
-    from pliant.dynamics.system import System
+    from pliant.dynamics.implicit import ImplicitModel
+    from pliant.dynamics.step_problem import StepProblem
     from pliant.linalg.batched import BatchedConjugateGradients
     from pliant.linalg.multigrid import Multigrid
 
-    system = System(bench_scene("cuboid", resolution=20, ground=False))
-    system.prepare(system.initial_state())
+    scene = bench_scene("cuboid", resolution=20, ground=False)
+    system = ImplicitModel(replace(scene, model="corotated-frozen"))
+    StepProblem(system, system.initial_state(), system.scene.integrator).prepare()
     system.preconditioner.update(system.matrix)
     assert isinstance(system.preconditioner, Multigrid)
     batch = BatchedConjugateGradients(system.matrix, system.preconditioner, columns)
@@ -287,8 +291,8 @@ def ratios(cases: dict, peers: dict, streams: list[float], product: float) -> di
         out[f"{name} / pliant, cuboid 20"] = share * (r["assembly_ms"] + r["solve_ms"]) / step
     for name, seed in SEED_MS.items():
         if name in cases:
-            out[f"seed 000 (GTX 1060) / pliant, {name}"] = seed / cases[name]["step_ms"]
-    if tets := cases.get("tets (seed 003)"):
+            out[f"Weiss 2018 (GTX 1060) / pliant, {name}"] = seed / cases[name]["step_ms"]
+    if tets := cases.get("tets (Campo 2015)"):
         out["steps a second with mapping, tets"] = 1e3 / tets["step_ms"]
     return out | frame_rates()
 

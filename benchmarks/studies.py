@@ -1,4 +1,4 @@
-"""The cases of seed 000, sections 5.8 and 5.9, and more: what is recovered against what is asked.
+"""The cases of Weiss 2018, sections 5.8 and 5.9, and more: what is recovered against what is asked.
 
     python benchmarks/studies.py [NAME ...]      all of them without a name
 
@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 
 import pliant as pl
-from pliant.app.scenes import load_builtin
-from pliant.inverse.coarser import coarser
-from pliant.inverse.unknowns import make_unknown
+from pliant.app.describing.scenes import load_builtin
+from pliant.dynamics.coarser import coarser
+from pliant.inverse.parameters.unknowns import make_unknown
 
 HERE = Path(__file__).parent
 START = {"youngs_modulus": 2200.0, "poisson_ratio": 0.32}
@@ -176,7 +176,7 @@ def bunny() -> list[Line]:
     tilted = replace(scene, obstacles=(pl.Plane(start, 0.03),))
     fit = pl.reconstruct(tilted, seen, {"ground_normal": start, "ground_offset": 0.03})
     member = make_unknown("ground_normal", start, scene)
-    found = member.normal(np.array([fit.values[label] for label in member.labels]))
+    found = member.chart.setting(np.array([fit.values[label] for label in member.labels]))
     angle = float(np.degrees(np.arccos(min(1.0, float(found @ np.asarray(truth.normal))))))
     return [
         Line("normal off [degrees]", angle, 0.5),
@@ -188,9 +188,7 @@ def bunny() -> list[Line]:
 def dragon() -> list[Line]:
     """Young's modulus of the dragon with noise of a voxel."""
     scene = load_builtin("dragon")
-    fit = pl.reconstruct(
-        scene, filmed(scene, 30, 1.0, cameras=12), {"youngs_modulus": 10000.0}
-    )
+    fit = pl.reconstruct(scene, filmed(scene, 30, 1.0, cameras=12), {"youngs_modulus": 10000.0})
     return [Line("E off [%]", off(fit, {"youngs_modulus": 5000.0})["youngs_modulus"], 1.0)]
 
 
@@ -308,11 +306,11 @@ def coverage(count: int = 50) -> list[Line]:
 @study("iteration")
 def iteration() -> list[Line]:
     """A Gauss-Newton iteration with four unknowns against a forward run."""
-    from pliant.inverse.fitter import JACOBIAN_TOLERANCE
-    from pliant.inverse.losses import Loss
-    from pliant.inverse.problem import Problem
-    from pliant.inverse.sensitivity import run
-    from pliant.inverse.unknowns import UnknownSet
+    from pliant.inverse.fitting.fitter import JACOBIAN_TOLERANCE
+    from pliant.inverse.measuring.losses import Loss
+    from pliant.inverse.motion.problem import Problem
+    from pliant.inverse.motion.sensitivity import run
+    from pliant.inverse.parameters.unknowns import UnknownSet
 
     scene = load_builtin("torus")
     seen = filmed(scene, 10, 0.5)
@@ -366,9 +364,7 @@ def table(found: dict[str, list[dict]]) -> str:
         for row in found.get(name, []):
             limit = "-" if row["allowed"] == np.inf else f"{row['allowed']:g}"
             verdict = "holds" if row["holds"] else "**falls short**"
-            lines.append(
-                f"| {name} | {row['what']} | {row['found']:.4g} | {limit} | {verdict} |"
-            )
+            lines.append(f"| {name} | {row['what']} | {row['found']:.4g} | {limit} | {verdict} |")
     lines += ["", *(f"- `{n}`: {' '.join((s.__doc__ or '').split())}" for n, s in STUDIES.items())]
     return "\n".join(lines) + "\n"
 

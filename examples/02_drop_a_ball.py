@@ -7,7 +7,7 @@ so the ball falls by g t^2 / 2 to the solver's tolerance, whatever the time step
 import numpy as np
 
 import pliant as pl
-from pliant.app.picture import Studio, save_gif
+from pliant.app.pictures.picture import Studio, save_gif
 
 body = pl.GridBody(pl.shapes.sphere(radius=0.25, center=(0.0, 1.0, 0.0)), spacing=0.1)
 scene = pl.Scene(

@@ -7,7 +7,7 @@ description, as in a scene file, and is saved as one.
 import numpy as np
 
 import pliant as pl
-from pliant.app.scene_files import build_scene, load_scene
+from pliant.app.describing.scene_files import build_scene, load_scene
 
 E, rho, L, h = 2000.0, 1.0, 4.0, 0.4
 scene = build_scene(

@@ -46,7 +46,9 @@ class ForeignBody:
 
 
 def clamped_box(
-    size: tuple[float, float, float], *, angle: float = 0.0,
+    size: tuple[float, float, float],
+    *,
+    angle: float = 0.0,
     axis: tuple[float, float, float] = (0.0, 0.0, 1.0),
 ) -> ForeignBody:
     """A box from x = 0 on, centred in y and z, held at x = 0; turned about the origin.

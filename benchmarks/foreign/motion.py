@@ -67,9 +67,7 @@ class ForeignMotion:
     def of(self, points: np.ndarray) -> np.ndarray:
         """Displacements (frames, points, 3) [m] of material points (points, 3)."""
         places = [self.mesh(*p) for p in points]
-        return np.array(
-            [[self.at(k)(place) for place in places] for k in range(len(self.times))]
-        )
+        return np.array([[self.at(k)(place) for place in places] for k in range(len(self.times))])
 
 
 class FallingBody:

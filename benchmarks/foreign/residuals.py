@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import pliant as pl
-from pliant.inverse.losses import Loss
-from pliant.inverse.measures import SurfaceMeasure
+from pliant.inverse.measuring.losses import Loss
+from pliant.inverse.measuring.measures import SurfaceMeasure
 
 
 def depth_residuals_of(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,31 @@
+"""A rod, half of it ten times stiffer, is pulled: the two halves are springs in series.
+
+A material may have a value for every cell. With Poisson's ratio 0 the rod is a chain of springs:
+its end moves by F / A (L1 / E1 + L2 / E2), to the solver's tolerance, on any grid.
+"""
+
+import numpy as np
+
+import pliant as pl
+
+L, h, stress = 2.0, 0.25, 10.0
+body = pl.GridBody(pl.shapes.box(center=(L / 2, h / 2, h / 2), size=(L, h, h)), spacing=0.125)
+centres = body.nodes[body.cells].mean(axis=1)
+moduli = np.where(centres[:, 0] < 1.25, 2000.0, 20000.0)
+
+start = pl.shapes.half_space(normal=(1.0, 0.0, 0.0), offset=1e-9)
+end = pl.shapes.half_space(normal=(-1.0, 0.0, 0.0), offset=-L + 1e-9)
+scene = pl.Scene(
+    body,
+    material=pl.Material(moduli, poisson_ratio=0.0),
+    model="linear",
+    gravity=(0.0, 0.0, 0.0),
+    fixed=[pl.Fixed(start)],
+    loads=[pl.Traction(end, (stress, 0.0, 0.0))],
+)
+u = pl.solve_static(scene, tolerance=1e-10)
+moved = body.displacement_at(np.array([[L, h / 2, h / 2]]), u)[0, 0]
+springs = stress * (1.25 / 2000.0 + 0.75 / 20000.0)
+print(f"the end moves by {moved:.8f} m, two springs in series by {springs:.8f} m")
+
+assert abs(moved / springs - 1.0) < 1e-6
