@@ -15,11 +15,11 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
 import pliant as pl
-from pliant.app.picture import Cut, Studio
+from pliant.app.describing.scenes import load_builtin
+from pliant.app.pictures.picture import Cut, Studio
 from pliant.app.render.picture_files import _palette
-from pliant.app.scenes import load_builtin
-from pliant.fem.moving_field import MovingField
-from pliant.fem.render_mesh import load_render_mesh
+from pliant.fem.bodies.render_mesh import load_render_mesh
+from pliant.fem.forces.moving_field import MovingField
 
 IMAGES = Path(__file__).parent / "images"
 INK = (60, 66, 74)
@@ -52,7 +52,7 @@ def titled(image: np.ndarray, title: str) -> np.ndarray:
 
 
 def advections() -> Path:
-    """Three advections of a disc that hangs by its top (as seed 000, figure 2.7)."""
+    """Three advections of a disc that hangs by its top (as Weiss 2018, figure 2.7)."""
     from matplotlib.figure import Figure
 
     disc = pl.shapes.circle(radius=1.0)
@@ -168,8 +168,8 @@ def law_deformations() -> Path:
 
     from pliant.app.render.mesh_painter import MeshPainter
     from pliant.app.render.stage import make_setting
+    from pliant.fem.forces.stress import to_nodes
     from pliant.fem.laws import LAWS
-    from pliant.fem.stress import to_nodes
 
     body = body_of(0.12)
     scene, surface = pl.Scene(body), body.surface

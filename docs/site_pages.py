@@ -1,4 +1,7 @@
-"""mkdocs hook: the first page is the README, the reference has every public name."""
+"""mkdocs hook: the first page is the README, the reference has every public name.
+
+What docstrings call seed 000 to 004 is called by its authors on the site, with a link.
+"""
 
 import ast
 import re
@@ -14,6 +17,7 @@ GROUPS = {
                "Plane", "Obstacle", "ContactLaw", "load_scene"),
     "Integrators": ("Newmark1", "Newmark2", "Newmark3", "CentralDifferences",
                     "LinearAcceleration", "HHT", "ImplicitEuler"),
+    "Models of your own": ("SmallWorld", "world"),
     "Running": ("simulate", "solve_static", "modes", "Trajectory", "Modes"),
     "Observing": ("observe", "ring_of_cameras", "Camera", "Observations",
                   "load_observations", "save_observations"),
@@ -34,10 +38,17 @@ FURTHER = {
         "dynamics.frequency_design.design_arch", "dynamics.frequency_design.Arch",
         "dynamics.frequency_design.Design",
     ),
-    "Comparing laws": ("inverse.model_choice.compare_laws", "inverse.model_choice.Candidate"),
+    "Models from the ground up": (
+        "dynamics.model.World", "dynamics.model.Model", "dynamics.model.State",
+        "dynamics.model.Block", "dynamics.model.Carrier", "dynamics.model.Derivatives",
+        "dynamics.small_model.SmallModel", "dynamics.worlds.register_world",
+    ),
+    "Comparing laws": (
+        "inverse.fitting.model_choice.compare_laws", "inverse.fitting.model_choice.Candidate",
+    ),
     "Moving surfaces": (
-        "fem.moving_field.MovingField", "fem.render_mesh.carried_mesh",
-        "fem.render_mesh.RenderMesh",
+        "fem.forces.moving_field.MovingField", "fem.bodies.render_mesh.carried_mesh",
+        "fem.bodies.render_mesh.RenderMesh",
     ),
 }  # fmt: skip
 """What has no short name in `pl`."""
@@ -93,7 +104,29 @@ def index() -> str:
     for file in ("conventions", "architecture", "derivatives"):
         text = text.replace(f"`docs/{file}.md`", f"[{file}]({file}.md)")
     text = re.sub(r"\[results\]\((benchmarks/\w+\.md)\)", r"`\1`", text)  # outside the site
+    return text.replace("](docs/", "](").replace("](CONTRIBUTING.md)", "](contributing.md)")
+
+
+def contributing() -> str:
+    """CONTRIBUTING.md with its links as seen from docs/."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     return text.replace("](docs/", "](")
+
+
+def documents() -> dict[str, str]:
+    """What docs/bibliography.md calls the documents, by their names in the code."""
+    text = (ROOT / "docs" / "bibliography.md").read_text(encoding="utf-8")
+    return dict(re.findall(r"^\| (seed \d{3}) \| .*?\*\*(.+?)\*\*", text, flags=re.M))
+
+
+def on_page_content(html: str, *, page, config, files) -> str:
+    """The documents by their authors instead of their numbers."""
+    if page.file.src_uri == "bibliography.md":
+        return html
+    for seed, authors in documents().items():
+        link = f'<a href="bibliography.html#{seed.replace(" ", "-")}">{authors}</a>'
+        html = re.sub(seed, link, html, flags=re.I)
+    return html
 
 
 def on_config(config):
@@ -108,6 +141,7 @@ def on_config(config):
 
 def on_files(files: Files, *, config) -> Files:
     """Add the generated pages."""
-    for name, text in (("index.md", index()), ("reference.md", reference())):
+    pages = {"index.md": index(), "contributing.md": contributing(), "reference.md": reference()}
+    for name, text in pages.items():
         files.append(File.generated(config, name, content=text))
     return files
