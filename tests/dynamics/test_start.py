@@ -60,17 +60,18 @@ def test_balance_is_that_of_statics():
 
 def test_plucked_body_swings_in_its_mode():
     """One period of the first mode later it is back; the amplitude is the largest displacement."""
-    plain = beam(gravity=(0.0, 0.0, 0.0))
+    plain = beam(0.00625, gravity=(0.0, 0.0, 0.0))
     f = pl.modes(plain, 3).frequencies
     slow = int(np.argmin(f))
     dt = 1.0 / (f[slow] * 80)
     amplitudes = [0.0, 0.0, 0.0]
     amplitudes[slow] = 1e-4
     start = pl.Start("state", modes=3, amplitudes=amplitudes)
-    scene = beam(gravity=(0.0, 0.0, 0.0), start=start, integrator=pl.Newmark2(dt))
+    scene = beam(0.00625, gravity=(0.0, 0.0, 0.0), start=start, integrator=pl.Newmark2(dt))
     run = pl.simulate(scene, 80)
     first = run.displacements[0]
-    assert np.abs(first).max() == pytest.approx(1e-4, rel=0.05)
+    # modes have exact walls, and steps slightly stiffer ones
+    assert np.linalg.norm(first, axis=1).max() == pytest.approx(1e-4, rel=0.03)
     assert run.displacements[40] == pytest.approx(-first, abs=0.06e-4)
     assert run.displacements[80] == pytest.approx(first, abs=0.06e-4)
 
@@ -79,6 +80,9 @@ def test_plucked_body_swings_in_its_mode():
 def test_amplitudes_mean_the_same_on_every_mesh(body):
     """A square beam's first two modes: one bends along y, the other along z, by an amplitude each."""
     scene = BODIES[body](start=pl.Start("state", modes=2))
+    if body == "tets":  # coarser ones may prefer a diagonal by more than two modes of a pair differ
+        box = pl.shapes.box(center=(0.05, 0.0, 0.0), size=(0.1, 0.025, 0.025))
+        scene = replace(scene, body=pl.TetBody(box, 0.015))
     shapes = StartFields(scene).shapes
     tip = [scene.body.displacement_at([[0.1, 0.0, 0.0]], shape)[0] for shape in shapes]
     assert tip[0] == pytest.approx([0.0, 1.0, 0.0], abs=0.03)

@@ -330,13 +330,8 @@ class ImplicitModel(Model):
         """Whether anything but gravity and contact may do work: damping, loads, walls, a push."""
         m, scene = self.material, self.scene
         damped = m.mass_damping > 0.0 or m.stiffness_damping > 0.0 or bool(m.branches)
-        return damped or bool(scene.loads) or bool(scene.fixed) or self.loads.push is not None
-
-    def stored_at(self, state: State) -> Energies:
-        """`stored`, once: a step ends where the next one starts."""
-        if self._kept_energies is None or self._kept_energies[0] is not state:
-            self._kept_energies = (state, self.stored(state))
-        return self._kept_energies[1]
+        moved = self.boundary.changes or self.boundary.held_moves
+        return damped or moved or bool(scene.loads) or self.loads.push is not None
 
     # what a run is told ---------------------------------------------------------------------------
 
@@ -346,8 +341,13 @@ class ImplicitModel(Model):
         return self.elastic.energy(u, t) + walls
 
     def stored(self, state: State) -> Energies:
-        """Kinetic, elastic, gravity's and contact's energy of a state."""
-        return stored(self, state)
+        """Kinetic, elastic, gravity's and contact's energy of a state.
+
+        Computed once: a step ends where the next one starts.
+        """
+        if self._kept_energies is None or self._kept_energies[0] is not state:
+            self._kept_energies = (state, stored(self, state))
+        return self._kept_energies[1]
 
     def work(self, before: State, after: State) -> tuple[float, float, float]:
         """Work of damping (taken), contact and loads (given) over a step, part by part."""

@@ -61,8 +61,10 @@ KEEP_WARPED = 0.25
 to 5 % when new and 5 to 9 % a step later. At 0.05 the dragon takes 1.3 tangents a step, at 0.15
 half of one; here a step of the landing bunny is 4 % quicker than at 0.15 (medians of 11 and 7)."""
 
-FEW = 12
-"""Iterations after which the exact tangent is tried although the clamped one may do."""
+FEW = 5
+"""Iterations after which the exact tangent takes the place of the clamped one close to the end,
+until all is forgotten. For a soft block that swings by its own length a clamped tangent leaves a
+quarter of the residual, so that a step takes ten iterations; with exact ones it takes three."""
 
 PROMPT, MOST = 100, 400
 """Iterations of a linear solve until the preconditioner is made anew for it, and in all."""
@@ -136,12 +138,14 @@ class Newton:
         self.kept: object = None  # what the matrix at hand may serve again
         self._made_for: object = None  # what it was assembled for, though it may have aged
         self._missed = LOOSEST  # share of a residual that the last step left beyond its solve
+        self._poor = False  # whether clamped tangents have taken many iterations
         self._r, self._dx, self._trial = (zeros(node_count, wp.vec3d) for _ in range(3))
 
     def forget(self) -> None:
         """Start anew: what follows does not depend on the tangents of earlier problems."""
         self.kept = self._made_for = None
         self._missed = LOOSEST
+        self._poor = False
 
     def solve(self, x: wp.array, **options: Any) -> NewtonRecord:
         """`converge`; where that fails on a law with kinks, again with these rounded."""
@@ -217,8 +221,9 @@ class Newton:
                     f"{MAX_ITERATIONS} Newton iterations left {norm / scale:.1e} of the forces."
                 )
             project = clamped_for < PATIENCE or norm > CLOSE * scale
-            if p.clamped and record.iterations < FEW:
-                project = True
+            self._poor = self._poor or record.iterations >= FEW
+            clamped = p.clamped and not self._poor
+            project = project or clamped
             if linear:
                 forcing = max(TIGHTEST, min(LOOSEST, 0.5 * tolerance * scale / max(norm, 1e-300)))
             old = keep is not None and self.kept == keep
@@ -254,7 +259,7 @@ class Newton:
             # what the linear solve did not leave is the tangent's fault
             missed = max(norm - solution.residual, 0.0) / max(before, 1e-300)
             self._missed = missed if not shortened else LOOSEST
-            enough = KEEP_WARPED if p.clamped else KEEP
+            enough = KEEP_WARPED if clamped else KEEP
             self.kept = keep if missed <= enough and not shortened and not turned else None
             given = None
             ratio = (norm / before) ** 2 if before > 0.0 else 0.0
@@ -297,7 +302,8 @@ class Newton:
 
         needed: that after which Newton's method has converged.
         """
-        missed = self._missed if self.problem.clamped else 0.5 * self._missed
+        clamped = self.problem.clamped and not self._poor
+        missed = self._missed if clamped else 0.5 * self._missed
         return float(np.clip(max(needed, missed), TIGHTEST, LOOSEST_LAST))
 
     def _solve(

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from pliant.dynamics.implicit import ImplicitModel
 
 MOST_HALVINGS = 5
-"""A step that Newton cannot take, that turns cells inside out, or in which an impact gives energy,
-is cut in two, at most this often (1/32 of the time step)."""
+"""A step that Newton cannot take, that turns cells inside out, or that gives energy, is cut in two,
+at most this often (1/32 of the time step)."""
 
-IMPACT_HALVINGS = 3
-"""An impact that gives energy even in parts this short (1/8) is too quick for any of them: such a
-part is taken by implicit Euler, which only ever takes energy. How high a body bounces that the step
-cannot follow is not known anyway, and shorter parts cost as many times more."""
+GAIN_HALVINGS = 3
+"""An impact, or a collapse, that gives energy even in parts this short (1/8) is too quick for any of
+them: such a part is taken by implicit Euler, which only ever takes energy. How high a body bounces
+that the step cannot follow is not known anyway, and shorter parts cost as many times more."""
 
 LARGEST_STEP_GAIN = 0.01
-"""Share of its own energy that a body in contact may gain in a step before the step is cut."""
+"""Share of its own energy that a body may gain in a step before the step is cut."""
 
 TOUCHING = 1e-6
-"""Share of a body's energy, and of what gravity may give in a step, that its contact holds at least
-while it touches something."""
+"""Share of what gravity may give in a step that contact holds at least while a body touches
+something."""
 
 
 def step_in_parts(model: "ImplicitModel", state: State) -> tuple[State, StepRecord]:
@@ -49,7 +49,7 @@ def _parts(model: "ImplicitModel", state: State, scheme: Integrator, depth: int)
             _require_upright(model, state, after)
         if not _gives_energy(problem, after):
             return [(state, after, scheme)], record
-        if depth >= IMPACT_HALVINGS:
+        if depth >= GAIN_HALVINGS:
             scheme = ImplicitEuler(scheme.dt)
             after, record = StepProblem(model, state, scheme).solve()
             return [(state, after, scheme)], record
@@ -76,21 +76,26 @@ def _require_upright(model: "ImplicitModel", before: State, after: State) -> Non
 
 
 def _gives_energy(problem: StepProblem, after: State) -> bool:
-    """Whether an impact was too quick for this step: the body has gained energy."""
+    """Whether the motion was too quick for this step: the body has gained energy."""
     model, before, scheme = problem.model, problem.state, problem.scheme
-    if model.touch is None:
-        return False
-    touching = max(model.touch.energy(state.u, state.t) for state in (before, after))
-    if touching <= TOUCHING * model.least_exchange():
-        return False
-    start, end = model.stored_at(before), model.stored_at(after)
+    explicit, touching = scheme.next_u[0] == 0.0, _touching(model, before, after)
+    if explicit and not touching:
+        return False  # its velocities are half a step off, and so are the energies
+    start, end = model.stored(before), model.stored(after)
     own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))
-    if touching <= TOUCHING * own:
-        return False
+    own = max(own, model.least_exchange())
     gained = float(end.total - start.total)
+    if not touching and gained <= LARGEST_STEP_GAIN * own:
+        return False  # what damping takes need not be known
     if model.takes_or_gives:
-        explicit = scheme.next_u[0] == 0.0
         stage = model.stage_between(before, after, scheme) if explicit else problem.stage
         damping, _, loads = part_work(model, stage, before, after, scheme)
         gained += damping - loads
     return gained > LARGEST_STEP_GAIN * own
+
+
+def _touching(model: "ImplicitModel", before: State, after: State) -> bool:
+    if model.touch is None:
+        return False
+    held = max(float(model.stored(state).contact) for state in (before, after))
+    return held > TOUCHING * model.least_exchange()
