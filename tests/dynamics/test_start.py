@@ -78,7 +78,7 @@ def test_plucked_body_swings_in_its_mode():
 
 @pytest.mark.parametrize("body", ["grid", "cut grid", "tets"])
 def test_amplitudes_mean_the_same_on_every_mesh(body):
-    """A square beam's first two modes: one bends along y, the other along z, by an amplitude each."""
+    """A square beam's first modes: one bends along y, the other along z, by an amplitude each."""
     scene = BODIES[body](start=pl.Start("state", modes=2))
     if body == "tets":  # coarser ones may prefer a diagonal by more than two modes of a pair differ
         box = pl.shapes.box(center=(0.05, 0.0, 0.0), size=(0.1, 0.025, 0.025))

@@ -50,18 +50,24 @@ def step_work(model: "ImplicitModel", before: State, after: State) -> tuple[floa
 
 
 def part_work(
-    model: "ImplicitModel", stage: Stage, before: State, after: State, scheme: Integrator
+    model: "ImplicitModel",
+    stage: Stage,
+    before: State,
+    after: State,
+    scheme: Integrator,
+    *,
+    touching: bool = True,
 ) -> tuple[float, float, float]:
     """`step_work` of one step, or part of a step, at whose end the stage is.
 
     A scheme balances forces with the weights of its table; their mean over the step, times the way
-    that the nodes went, is the work.
+    that the nodes went, is the work. touching: whether anybody asks for that of contact.
     """
     share = 1.0 / scheme.force_total
     way = mix((share, -share), (after.u, before.u))
     damping, contact = (zeros(model.node_count, wp.vec3d) for _ in range(2))
     _add_damping(model, stage, damping)
-    if model.touch is not None:
+    if model.touch is not None and (touching or model.boundary.held_moves):
         model.touch.add_force(stage, contact)
     f_new, f_old = scheme.force
     external = f_new * model.external_force(after.t) + f_old * model.external_force(before.t)

@@ -61,7 +61,7 @@ KEEP_WARPED = 0.25
 to 5 % when new and 5 to 9 % a step later. At 0.05 the dragon takes 1.3 tangents a step, at 0.15
 half of one; here a step of the landing bunny is 4 % quicker than at 0.15 (medians of 11 and 7)."""
 
-FEW = 5
+FEW = 8
 """Iterations after which the exact tangent takes the place of the clamped one close to the end,
 until all is forgotten. For a soft block that swings by its own length a clamped tangent leaves a
 quarter of the residual, so that a step takes ten iterations; with exact ones it takes three."""

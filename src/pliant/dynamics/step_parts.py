@@ -18,9 +18,9 @@ MOST_HALVINGS = 5
 at most this often (1/32 of the time step)."""
 
 GAIN_HALVINGS = 3
-"""An impact, or a collapse, that gives energy even in parts this short (1/8) is too quick for any of
-them: such a part is taken by implicit Euler, which only ever takes energy. How high a body bounces
-that the step cannot follow is not known anyway, and shorter parts cost as many times more."""
+"""An impact, or a collapse, that gives energy even in parts this short (1/8) is too quick for any:
+such a part is taken by implicit Euler, which only ever takes energy. How high a body bounces that
+the step cannot follow is not known anyway, and shorter parts cost as many times more."""
 
 LARGEST_STEP_GAIN = 0.01
 """Share of its own energy that a body may gain in a step before the step is cut."""
@@ -78,24 +78,18 @@ def _require_upright(model: "ImplicitModel", before: State, after: State) -> Non
 def _gives_energy(problem: StepProblem, after: State) -> bool:
     """Whether the motion was too quick for this step: the body has gained energy."""
     model, before, scheme = problem.model, problem.state, problem.scheme
-    explicit, touching = scheme.next_u[0] == 0.0, _touching(model, before, after)
-    if explicit and not touching:
-        return False  # its velocities are half a step off, and so are the energies
     start, end = model.stored(before), model.stored(after)
+    touching = max(start.contact, end.contact) > TOUCHING * model.least_exchange()
+    if scheme.next_u[0] == 0.0 and not touching:
+        return False  # velocities of explicit schemes are half a step off, and so are energies
     own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))
     own = max(own, model.least_exchange())
     gained = float(end.total - start.total)
     if not touching and gained <= LARGEST_STEP_GAIN * own:
         return False  # what damping takes need not be known
     if model.takes_or_gives:
+        explicit = scheme.next_u[0] == 0.0
         stage = model.stage_between(before, after, scheme) if explicit else problem.stage
-        damping, _, loads = part_work(model, stage, before, after, scheme)
+        damping, _, loads = part_work(model, stage, before, after, scheme, touching=False)
         gained += damping - loads
     return gained > LARGEST_STEP_GAIN * own
-
-
-def _touching(model: "ImplicitModel", before: State, after: State) -> bool:
-    if model.touch is None:
-        return False
-    held = max(float(model.stored(state).contact) for state in (before, after))
-    return held > TOUCHING * model.least_exchange()
