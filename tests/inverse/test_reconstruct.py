@@ -38,7 +38,7 @@ def cameras():
 
 def test_exact_without_noise(swing, cameras):
     seen = pl.observe(swing, cameras)
-    fit = pl.reconstruct(SCENE, seen, START)
+    fit = pl.reconstruct(SCENE, seen, START, discretisation=False)
     assert fit.converged
     for name, value in TRUTH.items():
         assert fit.values[name] == pytest.approx(value, rel=1e-3)
