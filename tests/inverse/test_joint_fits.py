@@ -88,14 +88,17 @@ def test_opinions_are_the_single_fits(three, joint):
 
 
 def test_a_wrong_density_is_named(three):
-    """The second body is 25 % lighter than its scene says: its modulus looks larger by a third."""
+    """The second body is 25 % lighter than its scene says: its modulus looks larger by a third.
+
+    Two cells across leave all of them 20 % off together: that is no quarrel.
+    """
     light = beam(ACROSS.gravity, material=replace(ACROSS.material, density=750.0))
     wrong = [
         three[0],
         pl.Experiment(ACROSS, tracked(light, noise=6e-4, seed=2), "across"),
         three[2],
     ]
-    fit = pl.reconstruct(wrong, unknowns=START, **QUICK)
+    fit = pl.reconstruct(wrong, unknowns={"youngs_modulus": 7e4}, coarse_to_fine=False)
     assert [o.agrees for o in fit.opinions] == [True, False, True]
     assert fit.opinions[1].values["youngs_modulus"] == pytest.approx(8e4, rel=0.05)
     assert not fit.converged

@@ -118,6 +118,23 @@ class FitFileTable(Table):
     fit: FitTable = FitTable()
 
 
+class ExperimentTable(Table):
+    """One of [[experiments]] of a joint fit."""
+
+    name: Annotated[str, Field(max_length=100)] = ""
+    scene: str
+    observations: str
+    units: str | None = None
+    frame_rate: Positive | None = None
+    crop: Number | None = None
+
+
+class JointFileTable(FitFileTable):
+    """The file of a joint fit."""
+
+    experiments: Annotated[list[ExperimentTable], Field(min_length=1, max_length=100)]
+
+
 def checked(kind: type[T] | Any, value: Any) -> T:
     """A value as a model or type; BadInput names the key."""
     try:

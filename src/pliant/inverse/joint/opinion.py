@@ -15,7 +15,8 @@ class Opinion:
     noise, rms [m]: of its residuals, at the joint minimum. apart: how far it is from the others in
     the unknown in which it is farthest, in error bars of the difference; agrees: whether that is
     chance. registration: how its recording was moved before the fit. q, covariance: its own free
-    coordinates, (p_k,), and theirs by all causes, (p_k, p_k).
+    coordinates, (p_k,), and theirs by noise and model, (p_k, p_k). coarser: of each coarser repeat,
+    q there and the share of its change that is left as an error here.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Opinion:
     registration: Registration | None = None
     q: np.ndarray = field(default_factory=lambda: np.zeros(0), repr=False)
     covariance: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    coarser: Sequence[tuple[np.ndarray, float]] = field(default=(), repr=False)
 
 
 def opinion_rows(

@@ -1,10 +1,11 @@
 """What each experiment of a joint fit would say alone, and whether they agree.
 
 From the joint minimum each experiment takes Gauss-Newton steps of its own, in the directions that
-it sees. With q_k and C_k where it ends and its covariance there (noise, grid, time step, model),
-and the others together at q_o with C_o, all in the unknowns that are shared,
+it sees. With q_k and C_k where it ends and its covariance there (noise and model), the others
+together at q_o with C_o, all in the unknowns that are shared, and D the squares of what coarser
+grids and longer steps leave of d,
 
-    X^2 = d^T (C_k + C_o)^-1 d,    d = q_k - q_o,
+    X^2 = d^T (C_k + C_o + D)^-1 d,    d = q_k - q_o,
 
 is chi-squared with as many degrees of freedom as there are numbers in d, if all look at the same
 material. The experiment that is farthest off is named; then the rest are looked at without it.
@@ -55,8 +56,10 @@ def opinions(p: JointProblem, e: Evaluation, repeats: Sequence[Repeat]) -> list[
         C = _covariance(own)
         values, slopes = part.unknowns.values(own.q), part.unknowns.slopes(own.q)
         sigma = np.abs(slopes) * np.sqrt(np.diag(C))
-        budget = error_budget(part.unknowns, own.q, own, sigma, noise, _repeats(k, repeats, noise))
-        grown = budget.total / np.maximum(sigma, 1e-300)
+        again = _repeats(k, repeats, noise)
+        budget = error_budget(part.unknowns, own.q, own, sigma, noise, again)
+        own_errors = np.hypot(sigma, budget.causes["model"])
+        grown = own_errors / np.maximum(sigma, 1e-300)
         labels = [p.unknowns.labels[i] for i in place]
         out.append(
             Opinion(
@@ -69,6 +72,7 @@ def opinions(p: JointProblem, e: Evaluation, repeats: Sequence[Repeat]) -> list[
                 rms=joint.rms,
                 q=own.q,
                 covariance=C * np.outer(grown, grown),
+                coarser=[(r.q, r.share) for r in again],
             )  # fmt: skip
         )
     return out
@@ -133,35 +137,45 @@ def quarrel(p: JointProblem, found: Sequence[Opinion], k: int, others: Sequence[
     """Experiment k against the others together."""
     from scipy.stats import chi2
 
-    total = len(p.unknowns.labels)
     place = p.sharing.place[k]
-    P, b, common = np.zeros((total, total)), np.zeros(total), np.zeros(total, bool)
-    for j in others:
-        shared = np.isin(p.sharing.place[j], place)
-        at = p.sharing.place[j][shared]
-        own = np.linalg.inv(found[j].covariance[np.ix_(shared, shared)])
-        P[np.ix_(at, at)] += own
-        b[at] += own @ found[j].q[shared]
-        common[at] = True
-    at = np.flatnonzero(common)
+    at = place[[any(i in p.sharing.place[j] for j in others) for i in place]]
     if not len(at):
         return Quarrel(0.0, 1.0, 0, 0.0, (0.0, 0.0))
-    mine = np.searchsorted(place, at) if (np.diff(place) > 0).all() else np.array(
-        [int(np.flatnonzero(place == i)[0]) for i in at]
-    )  # fmt: skip
-    C_others = np.linalg.inv(P[np.ix_(at, at)])
-    q_others = C_others @ b[at]
+    mine = [int(np.flatnonzero(place == i)[0]) for i in at]
+    q_others, C_others = _together(p, found, others, at, [o.q for o in found])
     d = found[k].q[mine] - q_others
     C = found[k].covariance[np.ix_(mine, mine)] + C_others
+    for r, (q, share) in enumerate(found[k].coarser):  # what grid and step do to all is no quarrel
+        coarse = _together(p, found, others, at, [o.coarser[r][0] for o in found])[0]
+        C = C + np.diag((share * (d - (q[mine] - coarse))) ** 2)
     size = float(d @ np.linalg.solve(C, d))
     bars = np.abs(d) / np.sqrt(np.diag(C))
     worst = int(np.argmax(bars))
-    q = np.zeros(total)
-    q[:] = p.unknowns.start()
+    q = p.unknowns.start()
     q[at] = q_others
     value, slope = p.unknowns.values(q)[at[worst]], p.unknowns.slopes(q)[at[worst]]
     theirs = float(value), float(abs(slope) * np.sqrt(C_others[worst, worst]))
     return Quarrel(size, float(chi2.sf(size, len(at))), int(at[worst]), float(bars[worst]), theirs)
+
+
+def _together(
+    p: JointProblem,
+    found: Sequence[Opinion],
+    which: Sequence[int],
+    at: np.ndarray,
+    q: Sequence[np.ndarray],
+) -> tuple[np.ndarray, np.ndarray]:
+    """The mean by information of opinions q in the coordinates `at`, and its covariance."""
+    P, b = np.zeros((len(at), len(at))), np.zeros(len(at))
+    for j in which:
+        place = p.sharing.place[j]
+        here = np.flatnonzero(np.isin(at, place))
+        own = [int(np.flatnonzero(place == i)[0]) for i in at[here]]
+        information = np.linalg.inv(found[j].covariance[np.ix_(own, own)])
+        P[np.ix_(here, here)] += information
+        b[here] += information @ q[j][own]
+    C = np.linalg.inv(P)
+    return C @ b, C
 
 
 def compared(p: JointProblem, found: Sequence[Opinion]) -> tuple[list[Opinion], list[str]]:
@@ -191,7 +205,7 @@ def _told(
 ) -> str:
     label = p.unknowns.labels[q.unknown]
     own, theirs = found[k], q.theirs
-    value = f"{own.values[label]:.4g} +- {own.total_sigma[label]:.2g}"
+    value = f"{own.values[label]:.4g} +- {own.sigma[label]:.2g}"
     if len(others) == 1:
         return (
             f"Experiments {own.name} and {found[others[0]].name} disagree: alone they make {label} "
