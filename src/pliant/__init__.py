@@ -46,6 +46,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in _HOMES
     from pliant.inverse.curves.curve_fit import CurveFit, CurveFits, fit_curve
     from pliant.inverse.fields.field_penalty import FieldPenalty
     from pliant.inverse.fitting.fit import Fit
+    from pliant.inverse.fitting.prediction import Prediction, predict
     from pliant.inverse.fitting.reconstruct import reconstruct
     from pliant.inverse.joint.experiment import Experiment
     from pliant.inverse.joint.opinion import Opinion
@@ -89,6 +90,7 @@ _HOMES = {
     "inverse.curves.curve_fit": "CurveFit CurveFits fit_curve",
     "inverse.fields.field_penalty": "FieldPenalty",
     "inverse.fitting.fit": "Fit",
+    "inverse.fitting.prediction": "Prediction predict",
     "inverse.joint.experiment": "Experiment",
     "inverse.joint.opinion": "Opinion",
     "inverse.measuring.level_set_cost": "LevelSets",
@@ -151,10 +153,10 @@ __all__ = [
     "GeneralisedAlpha", "GridBody", "HHT", "ImplicitEuler", "LevelSets", "LinearAcceleration",
     "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2", "Newmark3",
     "NodeMotions", "Observations", "Obstacle", "Opinion", "Plane", "PliantError", "PointLoad",
-    "PointMass", "Pressure", "Prior", "Scan", "Scene", "Simulation", "SimulationStopped",
-    "SmallWorld", "Snapshot", "SolverFailure", "Start", "TetBody", "TrackedPoints", "Traction",
-    "Trajectory", "energy", "fit_curve", "fuse", "laws", "load_curve", "load_observations",
-    "load_scene", "load_shape", "load_tracks", "modes", "observe", "reconstruct", "ring_of_cameras",
-    "save_observations", "save_tracks", "set_device", "set_threads", "shapes", "simulate",
-    "solve_static", "world",
+    "PointMass", "Prediction", "Pressure", "Prior", "Scan", "Scene", "Simulation",
+    "SimulationStopped", "SmallWorld", "Snapshot", "SolverFailure", "Start", "TetBody",
+    "TrackedPoints", "Traction", "Trajectory", "energy", "fit_curve", "fuse", "laws", "load_curve",
+    "load_observations", "load_scene", "load_shape", "load_tracks", "modes", "observe", "predict",
+    "reconstruct", "ring_of_cameras", "save_observations", "save_tracks", "set_device",
+    "set_threads", "shapes", "simulate", "solve_static", "world",
 ]  # fmt: skip

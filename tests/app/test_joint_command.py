@@ -48,7 +48,7 @@ def test_a_joint_fit(two, tmp_path, capfd, monkeypatch):
     for x in result["experiments"]:
         assert x["agrees"] is True
         assert x["alone"]["youngs_modulus"]["sigma"] > row["sigma"]
-    assert result["labels"] == ["youngs_modulus", "time_offset@aside"]
+    assert list(result["numbers"]) == ["youngs_modulus", "time_offset@aside"]
     assert (out / "opinions.png").stat().st_size > 3000
     assert (out / "experiments" / "aside" / "scene.toml").is_file()
     again = in_process(capfd, monkeypatch, "reconstruct", file, "--out", out)
@@ -90,3 +90,44 @@ def test_a_recording_that_is_not_there(two, tmp_path, capfd, monkeypatch):
     assert code == 2
     assert "aside.csv" in error
     assert not (tmp_path / "fit").exists()
+
+
+def test_a_prediction(two, tmp_path, capfd, monkeypatch):
+    """A fit of one recording foretells the other; a wrong scene is told, and so is bad input."""
+    down, aside = ([tmp_path / x[k] for k in ("scene", "observations")] for x in two["experiments"])
+    fit, out = tmp_path / "fit", tmp_path / "foretold"
+    code, _, error = in_process(
+        capfd, monkeypatch, "reconstruct", down[0], "--observations", down[1], "--unknown",
+        "youngs_modulus=600", "--out", fit, "--no-report", "--no-discretisation",
+    )  # fmt: skip
+    assert code == 0, error
+    asked = ["predict", fit, "--scene", aside[0], "--observations", aside[1], "--out", out]
+    code, text, error = in_process(capfd, monkeypatch, *asked, "--json")
+    assert code == 0, error
+    told = json.loads(text)
+    assert told["covered"] is True
+    assert told["rms"] == pytest.approx(1e-3, rel=0.2)
+    assert told["material"]["youngs_modulus"]["alone"] == pytest.approx(500.0, rel=0.05)
+    assert {p.name for p in out.iterdir()} == {"prediction.json", "prediction.png"}
+    code, text, _ = in_process(capfd, monkeypatch, *asked, "--unknown", "time_offset")
+    assert code == 0
+    assert "fitted to this recording, the material held: time_offset" in text
+    heavy = BLOCK | {"material": BLOCK["material"] | {"density": 2.0}, "gravity": [0.0, 0.0, 9.0]}
+    write(aside[0], heavy)
+    assert "do NOT lie within" in in_process(capfd, monkeypatch, *asked)[1]
+    for wrong, words in (
+        (["predict", tmp_path, *asked[2:]], "holds no fit"),
+        ([*asked, "--unknown", "youngs_modulus"], "it is held"),
+        ([*asked[:-1], fit], "holds other things than a prediction"),
+        ([*asked[:5], tmp_path / "nowhere", *asked[6:]], "no such folder of observations"),
+    ):
+        code, _, error = in_process(capfd, monkeypatch, *wrong)
+        assert code == 2
+        assert words in error
+    result = json.loads((fit / "result.json").read_text())
+    for change in ({"numbers": 3}, {"correlation": [[None]]}, {"correlation": [[1.0, 2.0]]}):
+        (fit / "result.json").write_text(json.dumps(result | change))
+        code, _, error = in_process(capfd, monkeypatch, *asked)
+        assert code == 2
+        assert str(fit) in error
+        assert "Traceback" not in error

@@ -55,6 +55,20 @@ class UnknownTable(Loose):
     extrapolated: float | None = None
 
 
+class NumberTable(Loose):
+    """A number of a fit's result with its error bars."""
+
+    value: float | None
+    sigma: float | None
+    total_sigma: float | None = None
+
+
+class NamedTable(Loose):
+    """An experiment of a joint fit's result."""
+
+    name: str
+
+
 class ResultTable(Loose):
     """result.json of a fit, whatever became of it."""
 
@@ -74,6 +88,9 @@ class FinishedTable(ResultTable):
     seconds: float = 0.0
     rms: float | None = None
     noise: float | None = None
+    numbers: dict[str, NumberTable] = {}
+    correlation: list[list[float | None]] = []
+    experiments: list[NamedTable] = []
     registered: Annotated[list[float], Field(min_length=3, max_length=6)] | None = None
     report: str | None = None
     best: str | None = None

@@ -73,7 +73,7 @@ MAX_HISTORY = 256 * 1024**2
 
 
 MOST_LABELS = 1000
-"""Rows of the correlation whose labels are listed; fields have none."""
+"""Numbers that are all listed, with their labels; fields have more."""
 
 
 @dataclass(frozen=True)
@@ -362,7 +362,7 @@ def fit_result(
         "title": (scene.source or {}).get("title", ""),
         "out": str(directory.path),
         "unknowns": unknown_rows(fit, truth),
-        "labels": list(fit.labels) if len(fit.labels) <= MOST_LABELS else [],
+        "numbers": numbers_of(fit),
         "iterations": fit.iterations,
         "seconds": fit.seconds,
         "forward_ms": timings["forward_ms"],
@@ -385,6 +385,19 @@ def fit_result(
         "points": film.point_count,
         "tracked": list(seen.names) if tracked else [],
     }
+
+
+def numbers_of(fit: Fit) -> dict[str, Any]:
+    """Every number with its error bars, in the order of the correlation; of fields none."""
+    if len(fit.labels) > MOST_LABELS:
+        return {}
+    return {
+        x: {
+            "value": finite(fit.values[x]), "sigma": finite(fit.sigma.get(x, math.nan)),
+            "total_sigma": finite(fit.total_sigma.get(x, math.nan)),
+        }
+        for x in fit.labels
+    }  # fmt: skip
 
 
 def unknown_rows(fit: Fit, truth: dict[str, float]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from pliant.app.fitted.fits import (
     FitDirectory,
     finite,
     fit_into,
+    numbers_of,
     unknown_rows,
 )
 from pliant.app.folders.runs import NOT_THE_SCENE, RESULT, SCENE, describe, open_scene
@@ -212,7 +213,7 @@ def joint_result(
         "status": "finished",
         "out": str(directory.path),
         "unknowns": unknown_rows(fit, truth),
-        "labels": list(fit.labels),
+        "numbers": numbers_of(fit),
         "experiments": told,
         "table": fit.opinion_table(),
         "iterations": fit.iterations,
