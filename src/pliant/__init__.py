@@ -46,7 +46,10 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in _HOMES
     from pliant.inverse.curves.curve_fit import CurveFit, CurveFits, fit_curve
     from pliant.inverse.fields.field_penalty import FieldPenalty
     from pliant.inverse.fitting.fit import Fit
+    from pliant.inverse.fitting.prediction import Prediction, predict
     from pliant.inverse.fitting.reconstruct import reconstruct
+    from pliant.inverse.joint.experiment import Experiment
+    from pliant.inverse.joint.opinion import Opinion
     from pliant.inverse.measuring.level_set_cost import LevelSets
     from pliant.inverse.measuring.measures import NodeMotions
     from pliant.inverse.parameters.priors import Prior
@@ -87,6 +90,9 @@ _HOMES = {
     "inverse.curves.curve_fit": "CurveFit CurveFits fit_curve",
     "inverse.fields.field_penalty": "FieldPenalty",
     "inverse.fitting.fit": "Fit",
+    "inverse.fitting.prediction": "Prediction predict",
+    "inverse.joint.experiment": "Experiment",
+    "inverse.joint.opinion": "Opinion",
     "inverse.measuring.level_set_cost": "LevelSets",
     "inverse.measuring.measures": "NodeMotions",
     "inverse.parameters.priors": "Prior",
@@ -143,14 +149,14 @@ sys.modules[__name__].__class__ = _Facade
 
 __all__ = [
     "BadInput", "Body", "BodyForce", "Branch", "Camera", "CentralDifferences", "ContactLaw",
-    "Curve", "CurveFit", "CurveFits", "Energies", "FieldPenalty", "Fit", "Fixed",
+    "Curve", "CurveFit", "CurveFits", "Energies", "Experiment", "FieldPenalty", "Fit", "Fixed",
     "GeneralisedAlpha", "GridBody", "HHT", "ImplicitEuler", "LevelSets", "LinearAcceleration",
     "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2", "Newmark3",
-    "NodeMotions", "Observations", "Obstacle", "Plane", "PliantError", "PointLoad", "PointMass",
-    "Pressure", "Prior", "Scan", "Scene", "Simulation", "SimulationStopped", "SmallWorld",
-    "Snapshot", "SolverFailure", "Start", "TetBody", "TrackedPoints", "Traction", "Trajectory",
-    "energy", "fit_curve", "fuse", "laws", "load_curve", "load_observations", "load_scene",
-    "load_shape", "load_tracks", "modes", "observe", "reconstruct", "ring_of_cameras",
-    "save_observations", "save_tracks", "set_device", "set_threads", "shapes", "simulate",
-    "solve_static", "world",
+    "NodeMotions", "Observations", "Obstacle", "Opinion", "Plane", "PliantError", "PointLoad",
+    "PointMass", "Prediction", "Pressure", "Prior", "Scan", "Scene", "Simulation",
+    "SimulationStopped", "SmallWorld", "Snapshot", "SolverFailure", "Start", "TetBody",
+    "TrackedPoints", "Traction", "Trajectory", "energy", "fit_curve", "fuse", "laws", "load_curve",
+    "load_observations", "load_scene", "load_shape", "load_tracks", "modes", "observe", "predict",
+    "reconstruct", "ring_of_cameras", "save_observations", "save_tracks", "set_device",
+    "set_threads", "shapes", "simulate", "solve_static", "world",
 ]  # fmt: skip

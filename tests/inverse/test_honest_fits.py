@@ -15,6 +15,7 @@ from pliant.inverse.fitting import verdict
 from pliant.inverse.fitting.fit_log import FitLog
 from pliant.inverse.fitting.fitter import FitOptions, Fitter
 from pliant.inverse.fitting.total_error import Repeat, error_budget
+from pliant.inverse.joint.sharing import share
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import FrameMisfit
 from pliant.inverse.motion.evaluation import Evaluation
@@ -160,9 +161,10 @@ def test_a_first_frame_beyond_the_first_horizon(film):
         SCENE, late, {"youngs_modulus": 66e3}, horizons=(0.25, 0.5, 1.0), discretisation=False
     )
     assert fit.converged, fit.reasons
-    problem = problem_of(SCENE, late)
+    alone = [pl.Experiment(SCENE, late, "1")]
     asked = FitOptions(horizons=(0.25,))
-    fitter = Fitter(SCENE, late, problem.unknowns, asked, None, None)
+    fitter = Fitter(alone, share(alone, {"youngs_modulus": 66e3}, {}, {}), asked, FitLog(), None)
+    problem = fitter.problem()
     with pytest.raises(pl.BadInput, match="end them with 1"):
         fitter.minimise(problem, problem.unknowns.start(), FitLog())
 

@@ -103,6 +103,8 @@ class Block:
     numbers: int = 1
     excludes: ClassVar[tuple[str, ...]] = ()
     """Blocks that say the same of a scene in other numbers: not unknown together with this one."""
+    of_material: ClassVar[bool] = True
+    """Whether it is the body's wherever that goes, and not its surroundings' or its start's."""
 
     def check(self, scene: Any) -> None:
         """Raise BadInput where the scene does not depend on it."""

@@ -129,6 +129,8 @@ class DampingRatios(Block):
 class VectorBlock(Block):
     """gravity, initial_velocity or initial_spin."""
 
+    of_material = False
+
     def get(self, scene):
         return np.asarray(getattr(scene, self.name), float)
 
@@ -155,6 +157,8 @@ class VectorBlock(Block):
 
 class StartBlock(Block):
     """Amplitudes or velocities of the modes in which a body starts."""
+
+    of_material = False
 
     def check(self, scene: Scene) -> None:
         if not scene.begin.modes:
@@ -188,6 +192,8 @@ class StartBlock(Block):
 class GravityDirection(Block):
     """Where gravity points; its strength stays the scene's."""
 
+    of_material = False
+
     excludes = ("gravity",)
 
     def get(self, scene):
@@ -206,6 +212,8 @@ class GravityDirection(Block):
 
 class Ground(Block):
     """Normal or offset of the first plane."""
+
+    of_material = False
 
     def get(self, scene):
         planes = [o for o in scene.obstacles if isinstance(o, Plane)]
@@ -238,6 +246,8 @@ class Ground(Block):
 
 class ContactStiffness(Block):
     """Stiffness of the contact springs."""
+
+    of_material = False
 
     def get(self, scene):
         return scene.contact.stiffness

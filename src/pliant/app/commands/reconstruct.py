@@ -18,6 +18,7 @@ from pliant.app.commands.observe import (
 )
 from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.describing.fineness import AS_IT_IS, Fineness
+from pliant.app.fitted.fit_choices import COSTS, LOSSES, require_choices
 from pliant.app.folders.folder_lock import hold, lets_go
 from pliant.app.terminal.console import (
     FAILED,
@@ -35,9 +36,6 @@ from pliant.app.terminal.console import (
     stop,
 )
 from pliant.core.errors import BadInput
-
-COSTS = ("auto", "depth", "foot", "pullback")
-LOSSES = ("huber", "tukey", "squares")
 
 UnknownOption = Annotated[
     list[str] | None,
@@ -181,7 +179,34 @@ def reconstruct_scene(
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
 ) -> None:
-    """Recover unknown values of SCENE from a recording; an interrupted fit in DIR is continued."""
+    """Recover unknown values of SCENE from a recording; an interrupted fit in DIR is continued.
+
+    SCENE may be a file with [[experiments]], which are then fitted jointly.
+    """
+    from pliant.app.fitted.joint_command import reconstruct_jointly
+    from pliant.app.fitted.joint_fits import is_joint
+
+    how = {
+        "optimiser": optimiser, "field": field, "field_weight": field_weight,
+        "field_parts": field_parts, "multi_start": multi_start, "coarse_to_fine": coarse_to_fine,
+        "discretisation": discretisation, "register": register_film,
+        "memory_limit_mb": memory_limit, "max_iterations": max_iterations,
+    }  # fmt: skip
+    if is_joint(scene):
+        alone = {
+            "--observations": observations, "--fit-file": fit_file, "--field": field,
+            "--materials": materials, "--shape": shape, "--units": units, "--crop": crop,
+            "--frame-rate": frame_rate, "--steps": steps,
+        }  # fmt: skip
+        for option, value in alone.items():
+            if value is not None:
+                raise BadInput(f"{scene}: lists experiments, and {option} is for one scene.")
+        result = reconstruct_jointly(
+            scene, out=out, unknown=unknown or [], cost=cost, loss=loss, priors=prior or [],
+            bounds=bound or [], how=how, fineness=Fineness(spacing, cells_across),
+            overwrite=overwrite, device=device, threads=threads,
+        )  # fmt: skip
+        return _answered(result, as_json)
     result = reconstruct_into(
         scene, observations=observations, unknown=unknown or [], out=out, cost=cost, loss=loss,
         units=units, frame_rate=frame_rate, crop=crop, cameras=cameras, pixels=pixels, noise=noise,
@@ -189,16 +214,13 @@ def reconstruct_scene(
         steps=steps, shape=shape, fineness=Fineness(spacing, cells_across),
         report=report, overwrite=overwrite, device=device,
         threads=threads, fit_file=fit_file, priors=prior or [], bounds=bound or [],
-        how={
-            "optimiser": optimiser, "field": field, "field_weight": field_weight,
-            "field_parts": field_parts,
-            "multi_start": multi_start, "coarse_to_fine": coarse_to_fine,
-            "discretisation": discretisation, "register": register_film,
-            "memory_limit_mb": memory_limit,
-            "max_iterations": max_iterations,
-        },
-        materials=materials,
+        how=how, materials=materials,
     )  # fmt: skip
+    _answered(result, as_json)
+
+
+def _answered(result: dict[str, Any], as_json: bool) -> None:
+    """Print the result, and end with an error where it is no success."""
     from pliant.app.fitted.material_choice import ranking_lines
 
     lines = ranking_lines(result) if "materials" in result else result_lines(result)
@@ -245,7 +267,12 @@ def reconstruct_into(
     from pliant.app.describing.scenes import find_description
     from pliant.app.fitted import fit_options
     from pliant.app.fitted.fit_observations import recorded
-    from pliant.app.fitted.fit_values import neutral_values, parse_unknowns, scene_values
+    from pliant.app.fitted.fit_values import (
+        neutral_values,
+        parse_unknowns,
+        scene_values,
+        stated_truth,
+    )
     from pliant.app.fitted.fits import FitDirectory, run_fit
     from pliant.app.fitted.material_choice import choose_material, law_names
     from pliant.app.folders.films import Film, steps_of
@@ -253,10 +280,7 @@ def reconstruct_into(
     from pliant.app.folders.settling import settled
     from pliant.observe.track_files import are_tracks
 
-    if cost not in COSTS:
-        raise BadInput(f"--cost must be one of {', '.join(COSTS)}, not '{cost}'.")
-    if loss not in LOSSES:
-        raise BadInput(f"--loss must be one of {', '.join(LOSSES)}, not '{loss}'.")
+    require_choices(cost, loss)
     tracked = observations is not None and are_tracks(observations)
     if observations is not None and not (Path(observations).is_dir() or tracked):
         raise BadInput(f"{observations}: there is no such folder of observations.")
@@ -321,7 +345,7 @@ def reconstruct_into(
     truth = scene_values(scene) | neutral_values(starts)
     if observations is not None:  # before anything is written
         seen = recorded(scene, asked)
-        truth = _stated_truth(Path(observations))
+        truth = stated_truth(Path(observations))
     if not going_on and directory.exists:
         directory.clear()
     with settled(directory, new=not going_on):
@@ -374,16 +398,6 @@ def _filmed(scene, name, film, directory, steps):
     return seen
 
 
-def _stated_truth(folder: Path) -> dict[str, Any]:
-    from pliant.app.describing.typed_files import Values, read_typed
-    from pliant.app.fitted.fit_values import TRUTH
-
-    path = folder / TRUTH
-    if not path.is_file():
-        return {}
-    return read_typed(path, Values, "It must hold names and numbers; remove it.")
-
-
 def _extrapolated(result: dict[str, Any]) -> list[str]:
     """The values at spacing and time step zero, where repeats tell."""
     known = {n: u["extrapolated"] for n, u in result["unknowns"].items() if u.get("extrapolated")}
@@ -410,6 +424,8 @@ def result_lines(result: dict[str, Any]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+    if result.get("experiments"):
+        lines += ["", *result["table"].splitlines(), ""]
     lines += [f"- {line}" for line in result["advice"]]
     ended = "" if result["converged"] else ", no success"
     lines += _extrapolated(result)
@@ -417,6 +433,8 @@ def result_lines(result: dict[str, Any]) -> list[str]:
         f"{result['iterations']} iterations in {result['seconds']:.1f} s{ended}; "
         f"residuals {_metres(result['rms'])}, noise {_metres(result['noise'])}"
     )
+    if result.get("picture"):
+        lines.append(f"picture: {result['picture']}")
     if "report" in result:
         lines.append(f"report: {result['report']}")
     return lines

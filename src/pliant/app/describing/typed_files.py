@@ -55,6 +55,20 @@ class UnknownTable(Loose):
     extrapolated: float | None = None
 
 
+class NumberTable(Loose):
+    """A number of a fit's result with its error bars."""
+
+    value: float | None
+    sigma: float | None
+    total_sigma: float | None = None
+
+
+class NamedTable(Loose):
+    """An experiment of a joint fit's result."""
+
+    name: str
+
+
 class ResultTable(Loose):
     """result.json of a fit, whatever became of it."""
 
@@ -74,6 +88,9 @@ class FinishedTable(ResultTable):
     seconds: float = 0.0
     rms: float | None = None
     noise: float | None = None
+    numbers: dict[str, NumberTable] = {}
+    correlation: list[list[float | None]] = []
+    experiments: list[NamedTable] = []
     registered: Annotated[list[float], Field(min_length=3, max_length=6)] | None = None
     report: str | None = None
     best: str | None = None
@@ -116,6 +133,23 @@ class FitFileTable(Table):
     priors: dict[str, str] = {}
     bounds: dict[str, Annotated[list[Number], Field(min_length=2, max_length=2)]] = {}
     fit: FitTable = FitTable()
+
+
+class ExperimentTable(Table):
+    """One of [[experiments]] of a joint fit."""
+
+    name: Annotated[str, Field(max_length=100)] = ""
+    scene: str
+    observations: str
+    units: str | None = None
+    frame_rate: Positive | None = None
+    crop: Number | None = None
+
+
+class JointFileTable(FitFileTable):
+    """The file of a joint fit."""
+
+    experiments: Annotated[list[ExperimentTable], Field(min_length=1, max_length=100)]
 
 
 def checked(kind: type[T] | Any, value: Any) -> T:

@@ -13,6 +13,7 @@ from pliant.app.editor.history import Frame
 from pliant.app.fitted.fit_observations import observations_of
 from pliant.app.fitted.fit_values import unlabelled
 from pliant.app.fitted.fits import ASKED, FitDirectory
+from pliant.app.fitted.joint_fits import EXPERIMENTS, PICTURE
 from pliant.app.folders.runs import SCENE, RunDirectory, open_scene
 from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
@@ -93,6 +94,11 @@ def _run(place: Path) -> Opened:
 
 def _fit(place: Path) -> Opened:
     directory = FitDirectory(place)
+    if not (place / SCENE).is_file() and (place / EXPERIMENTS).is_dir():
+        raise BadInput(
+            f"{place}: is a joint fit; look at {PICTURE} in it, or view one of its scenes, "
+            f"{EXPERIMENTS}/NAME/{SCENE}."
+        )
     scene = open_scene(read_description(place / SCENE), RunDirectory(place), str(place))
     require_elastic(scene, "The editor")
     result, asked = directory.result(), directory.asked()

@@ -1,13 +1,17 @@
 """The values of a scene that may be unknown: read from it, given on the command line, labelled."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.dynamics.model import World
+from pliant.inverse.joint.experiment import Experiment
+from pliant.inverse.joint.sharing import joint_unknown
 from pliant.inverse.parameters.recording_blocks import recording_block
+from pliant.inverse.parameters.unknown import Unknown
 from pliant.inverse.parameters.unknowns import find_block, make_unknown
 
 TRUTH = "truth.json"
@@ -92,16 +96,25 @@ def _numbers(name: str, text: str, wanted: int) -> float | list[float]:
     return numbers[0] if wanted == 1 else numbers
 
 
-def labelled(starts: Values, values: Values, scene: World) -> dict[str, float]:
+def member_of(name: str, start: Any, where: "World | Sequence[Experiment]") -> Unknown:
+    """An unknown of a scene, or of several experiments."""
+    if isinstance(where, Sequence):
+        return joint_unknown(name, start, where)
+    return make_unknown(name, start, where)
+
+
+def labelled(
+    starts: Values, values: Values, where: "World | Sequence[Experiment]"
+) -> dict[str, float]:
     """Label: number of some values, in the coordinates of unknowns that start at `starts`."""
     out: dict[str, float] = {}
     for name, start in starts.items():
         if name not in values:
             continue
-        member = make_unknown(name, start, scene)
+        member = member_of(name, start, where)
         value = np.atleast_1d(np.asarray(values[name], float))
-        if name in ("gravity", "initial_velocity"):
-            value = value[: scene.dim]
+        if member.block.name in ("gravity", "initial_velocity"):
+            value = value[: member.size]
         if member.chart.angles:  # about its start
             try:
                 numbers = member.value(member.coordinates(value))
@@ -115,11 +128,13 @@ def labelled(starts: Values, values: Values, scene: World) -> dict[str, float]:
     return out
 
 
-def unlabelled(starts: Values, numbers: dict[str, float], scene: World) -> Values:
+def unlabelled(
+    starts: Values, numbers: dict[str, float], where: "World | Sequence[Experiment]"
+) -> Values:
     """Start values by name from numbers by label, as a history line holds them."""
     out: Values = {}
     for name, start in starts.items():
-        member = make_unknown(name, start, scene)
+        member = member_of(name, start, where)
         try:
             value = np.array([float(numbers[label]) for label in member.labels])
         except (KeyError, TypeError, ValueError):
@@ -129,3 +144,13 @@ def unlabelled(starts: Values, numbers: dict[str, float], scene: World) -> Value
         else:
             out[name] = float(value[0]) if len(value) == 1 else [float(c) for c in value]
     return out
+
+
+def stated_truth(folder: Path) -> Values:
+    """The truth that lies beside a recording, if it does."""
+    from pliant.app.describing.typed_files import Values, read_typed
+
+    path = folder / TRUTH
+    if not path.is_file():
+        return {}
+    return read_typed(path, Values, "It must hold names and numbers; remove it.")

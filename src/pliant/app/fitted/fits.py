@@ -14,7 +14,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -53,6 +53,7 @@ from pliant.dynamics.scene import Scene
 from pliant.inverse.fitting.fit import Fit, Step
 from pliant.inverse.fitting.fitter import COARSE, PARTS, REPEAT, STARTS
 from pliant.inverse.fitting.reconstruct import reconstruct
+from pliant.inverse.joint.experiment import Experiment
 from pliant.inverse.measuring.track_cost import with_places
 from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
 from pliant.observe.files import RECORD
@@ -69,6 +70,10 @@ AGAIN = "Start again with --overwrite."
 
 MAX_HISTORY = 256 * 1024**2
 """Bytes of history.jsonl; a field of 100,000 cells takes 2 MB a step."""
+
+
+MOST_LABELS = 1000
+"""Numbers that are all listed, with their labels; fields have more."""
 
 
 @dataclass(frozen=True)
@@ -244,23 +249,19 @@ class FitRun:
         return unlabelled(self.starts, self.fit.values, self.scene)
 
 
-def run_fit(
-    scene: Scene,
-    seen: Observations | TrackedPoints,
-    starts: Values,
+def fit_into(
     directory: FitDirectory,
-    *,
-    cost: str = "auto",
-    loss: str = "huber",
-    truth: Values | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> FitRun:
-    """Fit into a directory that `begin` has made, going on where its history ends.
+    experiments: Scene | Sequence[Experiment],
+    seen: Observations | TrackedPoints | None,
+    starts: Values,
+    options: Mapping[str, Any],
+) -> tuple[Fit, Values]:
+    """Fit a scene, or several experiments, into a directory that `begin` has made, going on where
+    its history ends; the fit, and where its last part started.
 
-    options: further ones of `reconstruct`, optimiser and priors for example.
+    options: of `reconstruct`. starts: with the places of tracked points, if these are unknown.
     """
-    options = dict(options or {})
-    starts, options["priors"] = with_places(seen, starts, options.get("priors"))
+    options = dict(options)
     before = directory.history()
     # trying out several starts is begun again; what came after it is gone on from
     before = before if before and before[-1].step.stage != STARTS else []
@@ -274,7 +275,7 @@ def run_fit(
             options["coarse_to_fine"] = False
         last = before[-1]
         offset, spent = last.step.iteration, last.seconds
-        resumed = unlabelled(starts, last.step.values, scene)
+        resumed = unlabelled(starts, last.step.values, experiments)
         if options.get("max_iterations"):  # of the whole fit, not of each part
             options["max_iterations"] = max(1, options["max_iterations"] - offset)
     began = time.perf_counter()
@@ -295,9 +296,8 @@ def run_fit(
 
         try:
             fit = reconstruct(
-                scene, seen, resumed, cost=cost, loss=loss, on_step=on_step, progress=reach,
-                **options,
-            )  # fmt: skip
+                experiments, seen, resumed, on_step=on_step, progress=reach, **options
+            )
         except KeyboardInterrupt:
             directory.write_result({"status": "interrupted"})
             done = len(directory.history())
@@ -312,11 +312,32 @@ def run_fit(
     steps = [replace(s, iteration=s.iteration + offset) for s in fit.history]
     fit = replace(
         fit,
-        start=labelled(resumed, starts, scene),
+        start=labelled(resumed, starts, experiments),
         history=[*earlier, *(steps[1:] if earlier else steps)],
         iterations=fit.iterations + offset,
         seconds=spent + fit.seconds,
     )
+    return fit, resumed
+
+
+def run_fit(
+    scene: Scene,
+    seen: Observations | TrackedPoints,
+    starts: Values,
+    directory: FitDirectory,
+    *,
+    cost: str = "auto",
+    loss: str = "huber",
+    truth: Values | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> FitRun:
+    """Fit into a directory that `begin` has made, going on where its history ends.
+
+    options: further ones of `reconstruct`, optimiser and priors for example.
+    """
+    options = dict(options or {}) | {"cost": cost, "loss": loss}
+    starts, options["priors"] = with_places(seen, starts, options.get("priors"))
+    fit, resumed = fit_into(directory, scene, seen, starts, options)
     if fit.registration is not None and isinstance(seen, Observations):
         seen = fit.registration.apply(seen)
     known = labelled(resumed, truth or {}, scene)
@@ -340,7 +361,8 @@ def fit_result(
         "status": "finished",
         "title": (scene.source or {}).get("title", ""),
         "out": str(directory.path),
-        "unknowns": _unknowns(fit, truth),
+        "unknowns": unknown_rows(fit, truth),
+        "numbers": numbers_of(fit),
         "iterations": fit.iterations,
         "seconds": fit.seconds,
         "forward_ms": timings["forward_ms"],
@@ -365,14 +387,27 @@ def fit_result(
     }
 
 
-def _unknowns(fit: Fit, truth: dict[str, float]) -> dict[str, Any]:
+def numbers_of(fit: Fit) -> dict[str, Any]:
+    """Every number with its error bars, in the order of the correlation; of fields none."""
+    if len(fit.labels) > MOST_LABELS:
+        return {}
+    return {
+        x: {
+            "value": finite(fit.values[x]), "sigma": finite(fit.sigma.get(x, math.nan)),
+            "total_sigma": finite(fit.total_sigma.get(x, math.nan)),
+        }
+        for x in fit.labels
+    }  # fmt: skip
+
+
+def unknown_rows(fit: Fit, truth: dict[str, float]) -> dict[str, Any]:
     """A row per unknown; a value per cell becomes one row of medians with its range."""
     rows: dict[str, Any] = {}
     cells: dict[str, list[str]] = {}
     for label in fit.labels:
-        name, bracket, _ = label.partition("[")
-        if bracket:
-            cells.setdefault(name, []).append(label)
+        name, bracket, index = label.partition("[")
+        if bracket:  # of several experiments, each by itself
+            cells.setdefault(name + index.partition("]")[2], []).append(label)
             continue
         rows[label] = {
             "truth": truth.get(label),

@@ -20,6 +20,7 @@ COMMANDS = {
     "observe": "Film SCENE, or the run in DIR, with a ring of depth cameras.",
     "reconstruct": "Recover unknown values of SCENE from a recording; an interrupted fit in DIR is "
     "continued.",
+    "predict": "Foretell a recording of another scene with the material that the fit in FIT found.",
     "fit-curve": "Fit laws to the stress and stretch that a test machine recorded in FILE, and "
     "rank them.",
     "scan": "Fuse the depth frames in FOLDER, of a body at rest, to a closed shape.",

@@ -6,6 +6,7 @@ import numpy as np
 
 from pliant.inverse.fields.field_parts import Part
 from pliant.inverse.fitting.registering import Registration
+from pliant.inverse.joint.opinion import Opinion, opinion_rows
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Fit:
     forward_ms and
     adjoint_ms of a step, iteration_ms of the optimiser, forward_run_ms of a plain run. parts: of a
     field that was cut into parts of one modulus each, the body at large first. registration: how
-    the recording was moved onto the shape before the fit, if it was.
+    the recording was moved onto the shape before the fit, if it was. opinions: what each of several
+    experiments says alone.
     """
 
     labels: list[str]
@@ -58,6 +60,7 @@ class Fit:
     extrapolated: dict[str, float] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     registration: Registration | None = None
+    opinions: list[Opinion] = field(default_factory=list)
 
     def table(self, truth: dict[str, float] | None = None) -> str:
         """A plain-text table of truth, start, value, sigma (by noise) and total sigma."""
@@ -76,20 +79,31 @@ class Fit:
             if self.total_sigma:
                 row.append(f"{self.total_sigma.get(label, float('nan')):.2g}")
             rows.append(row)
-        widths = [max(len(r[c]) for r in rows) for c in range(len(head))]
-        lines = [
-            "  ".join(
-                cell.ljust(w) if c == 0 else cell.rjust(w)
-                for c, (cell, w) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        ]
-        return "\n".join(lines)
+        return "\n".join(_in_columns(rows))
+
+    def opinion_table(self) -> str:
+        """What each experiment says alone, beside the joint value, each with its total sigma."""
+        return "\n".join(_in_columns(opinion_rows(self.labels, self.values, self.total_sigma,
+                                                  self.opinions)))  # fmt: skip
 
     def __str__(self) -> str:
         text = self.table()
+        if self.opinions:
+            text += "\n\n" + self.opinion_table() + "\n"
         if self.reasons:
             text += "\n" + "\n".join(f"- NOT A SUCCESS: {line}" for line in self.reasons)
         if self.advice:
             text += "\n" + "\n".join(f"- {line}" for line in self.advice)
         return text
+
+
+def _in_columns(rows: list[list[str]]) -> list[str]:
+    """Lines of a table, the first column to the left."""
+    widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(w) if c == 0 else cell.rjust(w)
+            for c, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from pliant.inverse.fitting.fit import Step
+from pliant.inverse.joint.joint_problem import AnyProblem
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.motion.evaluation import Evaluation
-from pliant.inverse.motion.problem import Problem
 
 
 @dataclass
@@ -20,7 +20,7 @@ class FitLog:
     stage: str = ""
     iterations: int = 0
 
-    def add(self, problem: Problem, e: Evaluation, horizon: int) -> None:
+    def add(self, problem: AnyProblem, e: Evaluation, horizon: int) -> None:
         """Log an evaluation, unless it is the last one again."""
         unknowns = problem.unknowns
         values = dict(zip(unknowns.labels, unknowns.values(e.q).tolist(), strict=True))
@@ -51,7 +51,7 @@ def robust_loss(kind: str, e: Evaluation | None, noise: float | None, spacing: f
     return Loss(max(scale, 1e-9 * spacing), kind)
 
 
-def rescaled(problem: Problem, e: Evaluation, loss: Loss, horizon: int) -> Evaluation:
+def rescaled(problem: AnyProblem, e: Evaluation, loss: Loss, horizon: int) -> Evaluation:
     """The evaluation under another loss."""
     if problem.cost_name == "foot":  # its curvature correction depends on the scale
         same = abs(e.loss.sigma - loss.sigma) < 0.2 * loss.sigma

@@ -1,5 +1,6 @@
 """What a fit hands back: values, error bars from the Gauss-Newton Hessian, advice."""
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,13 +16,17 @@ from pliant.inverse.fitting.identifiability import advise, advise_on_field
 from pliant.inverse.fitting.suspects import advise_on_recording
 from pliant.inverse.fitting.total_error import ErrorBudget, Repeat, error_budget
 from pliant.inverse.fitting.verdict import UNFINISHED, reasons_against
+from pliant.inverse.joint.experiment import AT
+from pliant.inverse.joint.joint_problem import AnyProblem, JointProblem
+from pliant.inverse.joint.opinion import Opinion
+from pliant.inverse.joint.opinions import compared, opinions
 from pliant.inverse.measuring.losses import Loss
-from pliant.inverse.motion.problem import Problem
+from pliant.inverse.motion.evaluation import Evaluation
 from pliant.inverse.parameters.unknowns import UnknownSet
 
 
 def make_fit(
-    p: Problem,
+    p: AnyProblem,
     minimum: Minimum,
     log: FitLog,
     optimiser: str,
@@ -34,8 +39,11 @@ def make_fit(
     start = p.unknowns.values(p.unknowns.start())
     slopes = p.unknowns.slopes(q)
     iterations = log.iterations
+    found: list[Opinion] = []
     if e.has_tangents:
-        loss = Loss(max(noise, 1e-9 * p.scene.body.spacing), e.loss.kind)
+        e = p.reweighed(e, final=True)
+        noise = p.noise or e.spread
+        loss = Loss(max(noise, 1e-9 * p.spacing), e.loss.kind)
         e = rescaled(p, e, loss, p.last_step)
         covariance_q = _covariance(e.model[2])
         covariance = slopes[:, None] * covariance_q * slopes[None, :]
@@ -45,8 +53,13 @@ def make_fit(
         off = budget.discretisation
         error = {} if off is None else dict(zip(labels, off.tolist(), strict=True))
         advice = advise(p, q, e, covariance_q, noise, error)
-        advice += advise_on_recording(p, q, e, noise)
         reasons = reasons_against(p, e, minimum.converged, noise, budget)
+        if isinstance(p, JointProblem):
+            found, quarrels = compared(p, opinions(p, e, repeats))
+            reasons += quarrels
+            advice += _on_recordings(p, e, found)
+        else:
+            advice += advise_on_recording(p, q, e, noise)
     else:
         sigma = np.abs(slopes) * standard_deviations(minimum.pairs, p.penalty_hessian(q))
         covariance = correlation = np.zeros((0, 0))
@@ -65,13 +78,24 @@ def make_fit(
         correlation=correlation, history=log.steps, advice=advice, noise=noise, rms=e.rms,
         iterations=iterations, seconds=seconds, converged=not reasons, reasons=reasons,
         covariance=covariance, timings=timings, frame_rms=e.frame_rms, discretisation=error,
-        optimiser=optimiser,
+        optimiser=optimiser, opinions=found,
         total_sigma=dict(zip(labels, budget.total.tolist(), strict=True)),
         errors={k: dict(zip(labels, c.tolist(), strict=True)) for k, c in budget.causes.items()},
         extrapolated={} if budget.extrapolated is None else dict(
             zip(labels, budget.extrapolated.tolist(), strict=True)
         ),
     )  # fmt: skip
+
+
+def _on_recordings(p: JointProblem, e: Evaluation, found: Sequence[Opinion]) -> list[str]:
+    """What would explain what is left, of each experiment."""
+    out = []
+    for x, part, own, opinion in zip(p.experiments, p.parts, p.parts_of(e), found, strict=True):
+        own = own.under(Loss(opinion.noise, own.loss.kind))
+        for line in advise_on_recording(part, own.q, own, opinion.noise):
+            own_name = re.sub(r"--unknown ([\w.]+)", rf"--unknown \1{AT}{x.name}", line)
+            out.append(f"Experiment {x.name}: {own_name}")
+    return out
 
 
 def in_parts(fit: Fit, parts: FieldParts, unknowns: UnknownSet, scene: World) -> Fit:

@@ -1,7 +1,7 @@
 """The stages of a fit: where it begins, the fit proper, parts of a field, coarser repeats."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +23,9 @@ from pliant.inverse.fitting.total_error import (
     Repeat,
     shared_square,
 )
+from pliant.inverse.joint.experiment import Experiment
+from pliant.inverse.joint.joint_problem import AnyProblem, JointProblem
+from pliant.inverse.joint.sharing import Sharing
 from pliant.inverse.motion.evaluation import Evaluation
 from pliant.inverse.motion.problem import Problem
 from pliant.inverse.parameters.priors import Prior
@@ -109,9 +112,25 @@ class FitOptions:
 class Fitter:
     """Minimises the misfit of a scene in stages, as FitOptions ask."""
 
-    def __init__(self, scene, seen, unknowns: UnknownSet, asked: FitOptions, log, progress):
-        self.scene, self.seen, self.unknowns = scene, seen, unknowns
+    def __init__(
+        self,
+        experiments: Sequence[Experiment],
+        sharing: Sharing,
+        asked: FitOptions,
+        log: FitLog,
+        progress: Callable[[int, int], None] | None,
+    ):
+        self.experiments, self.sharing, self.unknowns = experiments, sharing, sharing.unknowns
         self.asked, self.log, self.progress = asked, log, progress
+        self.scene, self.seen = experiments[0].scene, experiments[0].seen
+        """What a fit of one experiment has; only one may have fields."""
+        if len(experiments) > 1 and field_place(self.unknowns) is not None:
+            raise BadInput("A Young's modulus per cell is fitted to one experiment at a time.")
+
+    @property
+    def can_coarsen(self) -> bool:
+        """Whether all bodies have larger cells."""
+        return all(x.scene.can_coarsen for x in self.experiments)
 
     @property
     def few(self) -> bool:
@@ -133,14 +152,27 @@ class Fitter:
         # products with the Hessian hold every state; the gradient alone can recompute them
         return "gncg" if self.asked.memory_limit is None else "lbfgs"
 
-    def problem(self, scene: World) -> Problem:
-        """The misfit on the scene or on a coarser one."""
-        unknowns = self.unknowns
-        if scene is not self.scene:  # labels and charts do not depend on the grid
-            members = tuple(make_unknown(m.name, _plain(m), scene) for m in unknowns.members)
+    def problem(self, **coarser: float) -> AnyProblem:
+        """The misfit of all experiments, on their scenes or on coarser ones (space, time)."""
+        parts = [
+            self._part(x, own, coarser)
+            for x, own in zip(self.experiments, self.sharing.own, strict=True)
+        ]
+        if len(parts) == 1 and self.sharing.own[0] is self.unknowns:
+            return parts[0]
+        return JointProblem(self.experiments, parts, self.sharing)
+
+    def _part(self, x: Experiment, unknowns: UnknownSet, coarser: Mapping[str, float]) -> Problem:
+        scene = x.scene
+        if coarser:  # labels and charts do not depend on the grid
+            scene = scene.coarser(**coarser)
+            members = tuple(
+                replace(make_unknown(m.block.name, _plain(m), scene), chart=m.chart)
+                for m in unknowns.members
+            )
             unknowns = replace(unknowns, members=members)
         return Problem(
-            scene, self.seen, unknowns, cost=self.asked.cost, progress=self.progress,
+            scene, x.seen, unknowns, cost=self.asked.cost, progress=self.progress,
             tangent_tolerance=max(TANGENT_TOLERANCE, scene.tolerance),
             jacobian_tolerance=max(JACOBIAN_TOLERANCE, scene.tolerance),
             memory_limit=self.asked.memory_limit, regulariser=self._regulariser(scene),
@@ -159,7 +191,7 @@ class Fitter:
 
     def minimise(
         self,
-        problem: Problem,
+        problem: AnyProblem,
         q: np.ndarray,
         log: FitLog,
         limit: int | None = None,
@@ -178,12 +210,12 @@ class Fitter:
         )  # fmt: skip
         horizons, known = self.asked.horizons or horizons, None
         if horizons is None:
-            loss = robust_loss(self.asked.loss, None, problem.noise, problem.scene.body.spacing)
+            loss = robust_loss(self.asked.loss, None, problem.noise, problem.spacing)
             if self.few:
                 known = problem.evaluate(q, loss)
             else:
                 known = problem.gradient(q, loss)[0]
-            near = known.worst_spread < NEAR * problem.scene.body.spacing
+            near = known.worst_spread < NEAR * problem.spacing
             horizons = (1.0,) if near or limit else HORIZONS
         found = None
         for share in horizons:
@@ -213,16 +245,16 @@ class Fitter:
             return q
         problem = None
         field = field_place(self.unknowns) is not None
-        if self.scene.can_coarsen and not field and self.few:
+        if self.can_coarsen and not field and self.few:
             try:
-                problem = self.problem(self.scene.coarser())
+                problem = self.problem(space=2.0, time=2.0)
             except BadInput as error:  # a wall or a load that twice the spacing misses
                 if asked.coarse_to_fine:
                     raise BadInput(f"Coarse to fine fails here: {error}") from error
         elif asked.coarse_to_fine:
             raise BadInput("Coarse to fine needs a body on a grid and one modulus throughout.")
         if asked.multi_start > 1:
-            q = self._best_start(problem or self.problem(self.scene), q)
+            q = self._best_start(problem or self.problem(), q)
         if asked.coarse_to_fine:
             assert problem is not None
             self.log.stage = COARSE
@@ -231,13 +263,14 @@ class Fitter:
             return self._from_afar(problem, q)
         return q
 
-    def _from_afar(self, problem: Problem, q: np.ndarray) -> np.ndarray:
+    def _from_afar(self, problem: AnyProblem, q: np.ndarray) -> np.ndarray:
         """A far start, improved on the coarser grid; any other as it is."""
-        if len(problem.scene.body.cells) < FEWEST_CELLS:
+        if problem.cells < FEWEST_CELLS:
             return q
-        loss = robust_loss(self.asked.loss, None, problem.noise, problem.scene.body.spacing)
+        loss = robust_loss(self.asked.loss, None, problem.noise, problem.spacing)
         try:
             start = problem.evaluate(q, loss, derivatives=False)
+            before = problem.spread_of(start)
             if start.worst_spread < NEAR * self.scene.body.spacing:
                 return q
             self.log.stage = COARSE
@@ -247,7 +280,7 @@ class Fitter:
         except SolverFailure:  # too coarse to hold together
             return q
         # robust and in metres: a coarse grid that led astray is not followed
-        return found.q if found.evaluation.spread < start.spread else q
+        return found.q if problem.spread_of(found.evaluation) < before else q
 
     def _uniform(self, q: np.ndarray) -> np.ndarray:
         """A field that starts as one value: that value fitted, with the other unknowns.
@@ -301,7 +334,7 @@ class Fitter:
                 best, lowest = (parts, problem, found), rise
         return best
 
-    def _best_start(self, problem: Problem, q: np.ndarray) -> np.ndarray:
+    def _best_start(self, problem: AnyProblem, q: np.ndarray) -> np.ndarray:
         self.log.stage = STARTS
         rng = np.random.default_rng(self.asked.seed)
         lower, upper = self.unknowns.limits()
@@ -315,7 +348,7 @@ class Fitter:
             except SolverFailure:
                 continue
             # robust and in metres: costs under different scales do not compare
-            spread = found.evaluation.spread
+            spread = problem.spread_of(found.evaluation)
             if spread < lowest:
                 best, lowest = found.q, spread
         return best
@@ -328,32 +361,31 @@ class Fitter:
         """
         if not self.few or self.asked.discretisation is False:
             return []
-        order = self.scene.order
+        order = min(x.scene.order for x in self.experiments)
         plans = [(TIME_STEP, 1.0, 2.0, order)]
-        if self.scene.can_coarsen:
-            plans.insert(0, (GRID, _larger(self.scene), 1.0, GRID_ORDER))
+        if self.can_coarsen:
+            larger = min(_larger(x.scene) for x in self.experiments)
+            plans.insert(0, (GRID, larger, 1.0, GRID_ORDER))
         out = []
         for kind, space, step, p in plans:
             try:
-                found = self._repeat(self.problem(self.scene.coarser(space=space, time=step)), q)
+                found = self._repeat(problem := self.problem(space=space, time=step), q)
             except (BadInput, SolverFailure) as error:  # too coarse to hold together
                 log.info("no repeat with a coarser %s: %s", kind, error)
                 continue
-            pattern = shared_square(found, self._noise(found))
+            pattern = shared_square(found, problem.noise or found.spread)
             sure = SURE_GRID_ORDER if kind == GRID else None
-            out.append(Repeat(kind, max(space, step), p, found.q, pattern, sure))
+            parts = problem.parts_of(found)
+            out.append(Repeat(kind, max(space, step), p, found.q, pattern, sure, parts))
         return out
 
-    def _noise(self, e: Evaluation) -> float:
-        return getattr(self.seen, "noise", None) or e.spread
-
-    def _repeat(self, problem: Problem, q: np.ndarray) -> Evaluation:
+    def _repeat(self, problem: AnyProblem, q: np.ndarray) -> Evaluation:
         """Where Gauss-Newton steps lead from q, by the last one's linearisation."""
         lower, upper = self.unknowns.limits()
-        spacing = problem.scene.body.spacing
+        spacing = problem.spacing
         scale = robust_loss(self.asked.loss, None, problem.noise, spacing)
         for _ in range(REPEAT_STEPS):
-            e = problem.evaluate(q, scale)
+            e = problem.reweighed(problem.evaluate(q, scale))
             e = e.under(robust_loss(self.asked.loss, e, problem.noise, spacing))
             _, g, H = e.model
             held = ((q <= lower) & (g > 0.0)) | ((q >= upper) & (g < 0.0))

@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 
 from pliant.core.errors import SolverFailure
 from pliant.inverse.fitting.fit_log import FitLog, Minimum, robust_loss
+from pliant.inverse.joint.joint_problem import AnyProblem
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.motion.evaluation import Evaluation
-from pliant.inverse.motion.problem import Problem
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ MEMORY = 5
 class GradientMethod:
     """Common to both: scaled variables, costs comparable over changing sets of pixels, logging."""
 
-    def __init__(self, problem: Problem, log: FitLog, *, loss: str, max_iterations: int):
+    def __init__(self, problem: AnyProblem, log: FitLog, *, loss: str, max_iterations: int):
         self.problem, self.log, self.loss_kind = problem, log, loss
         self.max_iterations = max_iterations
         lower, upper = problem.unknowns.limits()
@@ -49,7 +49,7 @@ class GradientMethod:
         self, q: np.ndarray, horizon: int, final: bool, current: Evaluation | None = None
     ) -> Minimum:
         """Minimise over the frames up to `horizon` from q."""
-        p, spacing = self.problem, self.problem.scene.body.spacing
+        p, spacing = self.problem, self.problem.spacing
         few = len(q) <= FEW
         loss = robust_loss(self.loss_kind, None, p.noise, spacing)
         if current is None:
@@ -58,6 +58,7 @@ class GradientMethod:
             )[0]  # fmt: skip
         converged = False
         for _ in range(ROUNDS):
+            current = p.reweighed(current)
             loss = robust_loss(self.loss_kind, current, p.noise, spacing)
             current = current.under(loss)
             self.log.add(p, current, horizon)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pliant.inverse.joint.joint_problem import AnyProblem
 from pliant.inverse.motion.evaluation import Evaluation
-from pliant.inverse.motion.problem import Problem
 from pliant.inverse.parameters.charts import POISSON_RANGE
 from pliant.inverse.parameters.recording_blocks import PLACES
 
@@ -35,7 +35,7 @@ AT_BOUND = 1e-6
 
 
 def advise(
-    problem: Problem,
+    problem: AnyProblem,
     q: np.ndarray,
     e: Evaluation,
     covariance: np.ndarray,
@@ -56,8 +56,7 @@ def advise(
             if abs(c) > CORRELATED and max(sigma_q[i], sigma_q[j]) > 0.1:
                 out.append(_tied(labels, values, covariance, i, j, c))
                 tied |= {i, j}
-    duration = problem.last_step * problem.scene.dt
-    relative = sigma / problem.unknowns.sizes(q, problem.scene, duration)
+    relative = sigma / problem.sizes(q)
     rough = []
     for i, label in enumerate(labels):
         if i in tied:
@@ -72,7 +71,7 @@ def advise(
     if rough:
         out.append(f"The data see only roughly, to one sigma: {', '.join(rough)}.")
     out += _at_bounds(problem, q)
-    out += problem.system.scene.cautions(labels, values)
+    out += problem.cautions(q)
     for i, label in enumerate(labels):
         error = (discretisation or {}).get(label, 0.0)
         if error > 2.0 * sigma[i] and not label.startswith(PLACES):
@@ -85,7 +84,7 @@ def advise(
 
 
 def advise_on_field(
-    problem: Problem, q: np.ndarray, e: Evaluation, sigma: np.ndarray, noise: float
+    problem: AnyProblem, q: np.ndarray, e: Evaluation, sigma: np.ndarray, noise: float
 ) -> list[str]:
     """Sentences on a fit with a value for every cell: what its error bars mean, where it is blind.
 
@@ -110,9 +109,9 @@ def advise_on_field(
     return out + _residuals(problem, e, noise)
 
 
-def _residuals(problem: Problem, e: Evaluation, noise: float) -> list[str]:
+def _residuals(problem: AnyProblem, e: Evaluation, noise: float) -> list[str]:
     """Warn where the residuals are not the noise."""
-    if not (noise > 0.0 and e.rms > 1e-6 * problem.scene.body.spacing):
+    if not (noise > 0.0 and e.rms > 1e-6 * problem.spacing):
         return []
     pattern = shared_by_neighbours(e, WILD * noise)
     if pattern > PATTERN:
@@ -172,7 +171,7 @@ def _tied(labels, values, covariance, i, j, c) -> str:
     )
 
 
-def _at_bounds(problem: Problem, q: np.ndarray) -> list[str]:
+def _at_bounds(problem: AnyProblem, q: np.ndarray) -> list[str]:
     """Warn where a value is what a bound made it."""
     out = []
     lower, upper = problem.unknowns.limits()

@@ -10,8 +10,8 @@ import numpy as np
 
 from pliant.core.errors import SolverFailure
 from pliant.inverse.fitting.fit_log import FitLog, Minimum, rescaled, robust_loss
+from pliant.inverse.joint.joint_problem import AnyProblem
 from pliant.inverse.motion.evaluation import Evaluation
-from pliant.inverse.motion.problem import Problem
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ SHRINKING = 0.7
 class LevenbergMarquardt:
     """See the module; `damping` carries over from one horizon to the next."""
 
-    def __init__(self, problem: Problem, log: FitLog, *, loss: str, max_iterations: int):
+    def __init__(self, problem: AnyProblem, log: FitLog, *, loss: str, max_iterations: int):
         self.problem, self.log, self.loss_kind = problem, log, loss
         self.max_iterations = max_iterations
         self.damping = 1e-3
@@ -46,13 +46,14 @@ class LevenbergMarquardt:
         self, q: np.ndarray, horizon: int, final: bool, current: Evaluation | None = None
     ) -> Minimum:
         """Minimise over the frames up to `horizon` from q, where `current` may be known already."""
-        p, spacing = self.problem, self.problem.scene.body.spacing
+        p, spacing = self.problem, self.problem.spacing
         if current is None:
             loss = robust_loss(self.loss_kind, None, p.noise, spacing)
             current = p.evaluate(q, loss, horizon=horizon)
         enough = STEP_TOLERANCE if final else ROUGH_TOLERANCE
         self._uphill = np.inf  # length of the last step taken although the cost rose
         while True:
+            current = p.reweighed(current)
             loss = robust_loss(self.loss_kind, current, p.noise, spacing)
             current = rescaled(p, current, loss, horizon)
             self.log.add(p, current, horizon)

@@ -8,7 +8,7 @@ phases still agree, then longer ones; they may also begin on a coarser grid, or 
 import gc
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pliant.core.errors import BadInput, SolverFailure
@@ -17,12 +17,13 @@ from pliant.inverse.fitting.fit import Fit, Step
 from pliant.inverse.fitting.fit_log import FitLog
 from pliant.inverse.fitting.fit_result import in_parts, make_fit
 from pliant.inverse.fitting.fitter import FitOptions, Fitter
-from pliant.inverse.fitting.registering import register
+from pliant.inverse.fitting.registering import Registration, register
+from pliant.inverse.joint.experiment import Experiment, numbered
+from pliant.inverse.joint.sharing import Sharing, share, with_all_places
 from pliant.inverse.measuring.level_set_cost import LevelSets
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import NodeMotions
-from pliant.inverse.measuring.track_cost import with_places
-from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
+from pliant.inverse.motion.problem import Problem
 from pliant.observe.observations import Observations
 from pliant.observe.tracks import TrackedPoints
 
@@ -42,15 +43,19 @@ NO_PARTS = (
 
 
 def reconstruct(
-    scene: World,
-    seen: Observations | NodeMotions | LevelSets | TrackedPoints,
-    unknowns: Mapping,
+    scene: World | Sequence[Experiment],
+    seen: Observations | NodeMotions | LevelSets | TrackedPoints | None = None,
+    unknowns: Mapping | None = None,
     *,
     on_step: Callable[[Step], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
     **options,
 ) -> Fit:
     """Recover `unknowns` (name: start value) of a scene from observations.
+
+    In place of scene and seen, a list of Experiments is fitted jointly: a plain name is one value
+    for all, NAME@EXPERIMENT (its name, or its number from 1) is that one's own. `Fit.opinions` then
+    holds what each says alone.
 
     Beside those of the scene, unknowns may be the recording's own: time_offset, recording_pose,
     camera_pose.<number>, depth_scale, depth_offset. Tracked points whose places are known to within
@@ -72,22 +77,25 @@ def reconstruct(
     """
     if not unknowns:
         raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
-    unknowns, options["priors"] = with_places(seen, unknowns, options.get("priors"))
+    if isinstance(scene, Sequence):
+        if seen is not None:
+            raise BadInput("Each experiment has its own observations: give no others beside them.")
+        experiments = numbered(scene)
+    else:
+        experiments = (Experiment(scene, seen, "1"),)
+    unknowns, options["priors"] = with_all_places(experiments, unknowns, options.get("priors"))
     asked = FitOptions(**options)
     began = time.perf_counter()
     gc.collect()  # a system and its derivatives hold each other, 30 MB and more a fit
-    members = tuple(make_unknown(n, v, scene) for n, v in unknowns.items())
-    fitted = UnknownSet(members, asked.priors or {}, asked.bounds or {})
-    registration = register(scene, seen, fitted) if asked.register else None
-    if registration is not None and isinstance(seen, Observations):
-        seen = registration.apply(seen)
-        logger.warning("%s", registration.told())
+    sharing = share(experiments, unknowns, asked.priors or {}, asked.bounds or {})
+    fitted = sharing.unknowns
+    experiments, registrations = _registered(experiments, sharing, asked)
     log = FitLog(on_step)
-    fitter = Fitter(scene, seen, fitted, asked, log, progress)
+    fitter = Fitter(experiments, sharing, asked, log, progress)
     q = fitter.first_guess(fitted.start())
-    problem = fitter.problem(scene)
+    problem = fitter.problem()
     if fitter.few:
-        apart, off = problem.gradient_mismatch(q, Loss(scene.body.spacing))
+        apart, off = problem.gradient_mismatch(q, Loss(problem.spacing))
         if apart > GRADIENT_MISMATCH:
             raise SolverFailure(
                 f"Tangent and adjoint gradients differ by {apart:.1e}; a fit would go astray. "
@@ -104,10 +112,21 @@ def reconstruct(
     optimiser = fitter.optimiser()
 
     def told(fit: Fit) -> Fit:
-        if registration is None:
+        moved = [r for r in registrations if r is not None]
+        if not moved:
             return fit
-        advice = [registration.told(), *fit.advice]
-        return replace(fit, registration=registration, advice=advice)
+        if isinstance(problem, Problem):
+            return replace(fit, registration=moved[0], advice=[moved[0].told(), *fit.advice])
+        own = zip(fit.opinions, registrations, strict=True)
+        said = [
+            f"Experiment {x.name}: {r.told()}"
+            for x, r in zip(experiments, registrations, strict=True)
+            if r is not None
+        ]
+        return replace(
+            fit, opinions=[replace(o, registration=r) for o, r in own],
+            advice=[*said, *fit.advice],
+        )  # fmt: skip
 
     if not asked.field_parts:
         return told(make_fit(problem, minimum, log, optimiser, repeats, began))
@@ -117,4 +136,19 @@ def reconstruct(
         return told(replace(fit, advice=[NO_PARTS, *fit.advice]))
     parts, problem, minimum = cut_out
     fit = make_fit(problem, minimum, log, optimiser, repeats, began)
-    return told(in_parts(fit, parts, fitted, scene))
+    return told(in_parts(fit, parts, fitted, experiments[0].scene))
+
+
+def _registered(
+    experiments: tuple[Experiment, ...], sharing: Sharing, asked: FitOptions
+) -> tuple[tuple[Experiment, ...], list[Registration | None]]:
+    """The experiments with their depth films laid onto the shapes, and how."""
+    out, how = [], []
+    for x, own in zip(experiments, sharing.own, strict=True):
+        found = register(x.scene, x.seen, own) if asked.register else None
+        if found is not None:
+            logger.warning("%s", found.told())
+            x = replace(x, seen=found.apply(x.seen))
+        out.append(x)
+        how.append(found)
+    return tuple(out), how

@@ -41,7 +41,8 @@ class Repeat:
     """A fit with spacing or time step `ratio` times as large, by a method of some order.
 
     q: (p,) where it ended; pattern [m^2]: the square that neighbouring residuals share there.
-    sure: the order that can be relied on, `order` if None.
+    sure: the order that can be relied on, `order` if None. parts: the misfit there,
+    of each experiment.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class Repeat:
     q: np.ndarray
     pattern: float
     sure: float | None = None
+    parts: Sequence[Evaluation] = field(default=(), repr=False)
 
     @property
     def share(self) -> float:

@@ -7,8 +7,9 @@ import numpy as np
 from pliant.core.errors import SolverFailure
 from pliant.inverse.fitting.identifiability import FEW_WILD, WILD
 from pliant.inverse.fitting.total_error import ErrorBudget
+from pliant.inverse.joint.joint_problem import AnyProblem
 from pliant.inverse.motion.evaluation import Evaluation
-from pliant.inverse.motion.problem import INVISIBLE, Problem
+from pliant.inverse.motion.problem import INVISIBLE
 from pliant.inverse.parameters.charts import POISSON_RANGE
 
 ABOVE_NOISE = 2.0
@@ -49,15 +50,14 @@ class Return:
     growth: float
 
 
-def way_back(problem: Problem, e: Evaluation, signs: np.ndarray | None = None) -> Return | None:
+def way_back(problem: AnyProblem, e: Evaluation, signs: np.ndarray | None = None) -> Return | None:
     """Displace the end point, simulate, and step back by the tangents at the end point.
 
     With r' the residuals at q + d and J the tangents at q, b = (J^T W J)^-1 J^T W (r' - r) is d
     for a motion that its tangents describe; left = |b - d| / |d| in the norm of J^T W J. None where
     the displacement hardly moves anything.
     """
-    unknowns, scene = problem.unknowns, problem.scene
-    sizes = unknowns.sizes(e.q, scene, problem.last_step * scene.dt)
+    unknowns, sizes = problem.unknowns, problem.sizes(e.q)
     d = ASIDE * sizes / np.maximum(np.abs(unknowns.slopes(e.q)), 1e-300)
     d = np.clip(d, -0.1, 0.1) * (np.resize([1.0, -1.0], len(d)) if signs is None else signs)
     lower, upper = unknowns.limits()
@@ -71,7 +71,7 @@ def way_back(problem: Problem, e: Evaluation, signs: np.ndarray | None = None) -
         weight.append(e.loss(f.r[both])[1])
     J, change, weight = np.concatenate(J), np.concatenate(change), np.concatenate(weight)
     promised = J @ d
-    if not len(d) or _rms(promised) + _rms(change) < INVISIBLE * scene.body.spacing:
+    if not len(d) or _rms(promised) + _rms(change) < INVISIBLE * problem.spacing:
         return None
     apart = np.abs(change - promised)
     kept = apart <= np.quantile(apart, 1.0 - SLIPPED)
@@ -88,7 +88,7 @@ def _rms(r: np.ndarray) -> float:
 
 
 def reasons_against(
-    problem: Problem, e: Evaluation, converged: bool, noise: float, budget: ErrorBudget
+    problem: AnyProblem, e: Evaluation, converged: bool, noise: float, budget: ErrorBudget
 ) -> list[str]:
     """Why the fit at e is no success; none if it is one."""
     out = []
@@ -114,7 +114,7 @@ def reasons_against(
     return out + _impossible(problem, e.q) + _misfit(problem, e, noise, budget)
 
 
-def _impossible(problem: Problem, q: np.ndarray) -> list[str]:
+def _impossible(problem: AnyProblem, q: np.ndarray) -> list[str]:
     """Ends that no material has."""
     found = dict(zip(problem.unknowns.labels, problem.unknowns.values(q), strict=True))
     if found.get("poisson_ratio", 0.0) > POISSON_RANGE[0] + AT_END:
@@ -125,7 +125,7 @@ def _impossible(problem: Problem, q: np.ndarray) -> list[str]:
     ]
 
 
-def _misfit(problem: Problem, e: Evaluation, noise: float, budget: ErrorBudget) -> list[str]:
+def _misfit(problem: AnyProblem, e: Evaluation, noise: float, budget: ErrorBudget) -> list[str]:
     missed = float(np.sqrt(budget.lasting))
     cause = "gravity, density, walls, contact, shape or law"
     if problem.noise:
@@ -142,7 +142,7 @@ def _misfit(problem: Problem, e: Evaluation, noise: float, budget: ErrorBudget) 
     repeated = budget.discretisation is not None
     least = (UNEXPLAINED if repeated else UNREPEATED) * noise
     if not problem.noise:
-        least = max(PATTERN_CELLS * problem.scene.body.spacing, least)
+        least = max(PATTERN_CELLS * problem.spacing, least)
     if missed <= least:
         return []
     which = "which neither spacing nor time step explains: the model does not fit the film"

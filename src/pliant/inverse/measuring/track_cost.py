@@ -122,6 +122,21 @@ class TrackMeasure(Measure):
         """Where the points were seen, corrected, (points, 3)."""
         return Pose(calibration.pose, self._centre).apply(self._positions[frame])
 
+    def courses(
+        self, frame: int, r: np.ndarray, band: np.ndarray, calibration: Calibration = NONE
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Points (points, dim) of a frame as seen, and as simulated where the residuals are r,
+        with their standard deviations where those of r are `band`; not a number where not seen.
+        """
+        here, dim = np.flatnonzero(self._present[frame]), self._dim
+        seen = np.full((len(self._weight), dim), np.nan)
+        simulated, wide = seen.copy(), seen.copy()
+        seen[here] = self.tracked(frame, calibration)[here][:, :dim]
+        scale = self._weight[here, None]
+        simulated[here] = seen[here] + r.reshape(dim, -1).T / scale
+        wide[here] = band.reshape(dim, -1).T / scale
+        return seen, simulated, wide
+
     def _simulated(self, u, calibration) -> tuple[np.ndarray, np.ndarray, Turning | None]:
         x = self._carried @ (self._nodes + u)
         b = self._offset

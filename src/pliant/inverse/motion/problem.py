@@ -155,6 +155,36 @@ class Problem:
         )  # fmt: skip
         return self.evaluation(q, loss, frames)
 
+    @property
+    def spacing(self) -> float:
+        """Of the body's cells [m]."""
+        return self.scene.body.spacing
+
+    @property
+    def cells(self) -> int:
+        """How many the body has."""
+        return len(self.scene.body.cells)
+
+    def sizes(self, q: np.ndarray) -> np.ndarray:
+        """What the error bar of each unknown is judged by."""
+        return self.unknowns.sizes(q, self.scene, self.last_step * self.scene.dt)
+
+    def cautions(self, q: np.ndarray) -> list[str]:
+        """Where the method rivals the unknowns."""
+        return self.system.scene.cautions(self.unknowns.labels, self.unknowns.values(q))
+
+    def parts_of(self, e: Evaluation) -> list[Evaluation]:
+        """The misfit of each experiment; this is one."""
+        return [e]
+
+    def spread_of(self, e: Evaluation) -> float:
+        """Robust size of the residuals [m], to compare ends of fits by."""
+        return e.spread
+
+    def reweighed(self, e: Evaluation, *, final: bool = False) -> Evaluation:
+        """The misfit with residuals in units of their own noise, as far as it is known now."""
+        return e
+
     def _report(self, step: int, steps: int) -> None:
         if self._progress is not None:
             self._progress(step, steps)
@@ -289,7 +319,7 @@ class Problem:
         horizon = max(1, min(m.last for m in self.moments))
         e = self.evaluate(q, loss, horizon=horizon, tolerance=self.tangent_tolerance)
         tangent, adjoint = e.model[1], self.gradient(q, loss, horizon=horizon)[1]
-        invisible = INVISIBLE * self.scene.body.spacing
+        invisible = INVISIBLE * self.spacing
         pull = sum(float(np.abs(loss(f.r)[1] * f.r)[f.usable].sum()) for f in e.frames.values())
         least = max(invisible * pull, 1e-300)
         apart = float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), least))

@@ -34,6 +34,8 @@ FALL = 9.81
 class RecordingBlock(Block):
     """One of them."""
 
+    of_material = False
+
     def key(self) -> str:
         """Its name among a model's parameters."""
         return RECORDING + self.name

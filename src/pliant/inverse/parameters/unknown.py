@@ -11,16 +11,20 @@ from pliant.inverse.parameters.charts import Chart
 
 @dataclass(frozen=True)
 class Unknown:
-    """One named quantity; labels name its components in tables."""
+    """One named quantity; labels name its components in tables.
+
+    suffix: of the name, where it belongs to one of several experiments.
+    """
 
     block: Block
     chart: Chart
     labels: tuple[str, ...]
+    suffix: str = ""
 
     @property
     def name(self) -> str:
-        """Of the block."""
-        return self.block.name
+        """Of the block, and of the experiment it is about."""
+        return self.block.name + self.suffix
 
     @property
     def start(self) -> np.ndarray:

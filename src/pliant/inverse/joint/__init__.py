@@ -1,0 +1,1 @@
+"""Several experiments in one fit: what they share, their sum, their opinions."""
