@@ -96,14 +96,6 @@ class Studio:
         self.low = np.min([p.min(axis=0) for p in shown], axis=0)
         self.high = np.max([p.max(axis=0) for p in shown], axis=0)
         self._colouring = Colouring(scene, colour)
-        seen = list(observed) if observed is not None else [None] * len(motion)
-        self.scale: Scale = self._colouring.scale(
-            [
-                self._colouring.at_points(self._carrier, nodes - body.nodes, points)
-                for nodes, points in zip(motion, seen, strict=True)
-                if colour != "observation" or points is not None
-            ]
-        )
         if scene.dim == 3:
             self.setting = make_setting(
                 scene, shown, width, height, camera=camera, directions=directions
@@ -114,6 +106,23 @@ class Studio:
                 given = (cut or Cut()) if style == "slice" else None
                 self._field = FieldPainter(self.setting, body, cut=given, spacing=spacing)
         self._style = style
+        seen = list(observed) if observed is not None else [None] * len(motion)
+        self.scale: Scale = self._colouring.scale(
+            [
+                self._drawn_values(nodes, points)
+                for nodes, points in zip(motion, seen, strict=True)
+                if colour != "observation" or points is not None
+            ]
+        )
+
+    def _drawn_values(self, nodes: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
+        """What one frame shows in colours: the values in a slice, else those of the surface."""
+        u = nodes - self.scene.body.nodes
+        if self._style == "slice":
+            found = self._field.sliced(nodes, self._colouring.at_nodes(u, observed))
+            if found is not None and len(found):
+                return found
+        return self._colouring.at_points(self._carrier, u, observed)
 
     @property
     def camera(self) -> Camera:
