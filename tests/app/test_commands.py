@@ -3,6 +3,7 @@
 import json
 
 import meshio
+import numpy as np
 import pytest
 from command_line import block, in_process, pliant, write
 
@@ -65,6 +66,26 @@ def test_modes_are_those_of_python(tmp_path, capfd, monkeypatch):
     from pliant.app.describing.scene_files import load_scene
 
     assert json.loads(text)["frequencies"] == pl.modes(load_scene(file), 3).frequencies.tolist()
+
+
+def test_modes_leave_pictures_and_films(tmp_path, capfd, monkeypatch):
+    from PIL import Image
+
+    file, out = write(tmp_path / "block.toml", block()), tmp_path / "modes"
+    asked = ("modes", file, "--count", 2, "--out", out, "--json")
+    code, text, _ = in_process(capfd, monkeypatch, *asked)
+    assert code == 0
+    result = json.loads(text)
+    assert sorted(p.name for p in out.iterdir()) == sorted([*result["files"], "modes.json"])
+    assert json.loads((out / "modes.json").read_text())["frequencies"] == result["frequencies"]
+    with Image.open(out / "mode_02.gif") as film:
+        assert film.n_frames == 20
+    with np.load(out / "modes.npz") as kept:
+        assert kept["shapes"].shape[0] == 2
+    code, _, err = in_process(capfd, monkeypatch, *asked)
+    assert code == 2
+    assert "holds modes already" in err
+    assert in_process(capfd, monkeypatch, *asked, "--overwrite")[0] == 0
 
 
 def test_static_without_support_fails(tmp_path, capfd, monkeypatch):

@@ -83,7 +83,7 @@ def test_colours_of_a_known_stretch(ball):
 
 
 def test_a_slice_takes_its_scale_from_what_it_shows(ball):
-    """F = diag(1 + e, 1, 1): stress 2 mu e, a hundred times as much in a core that no surface has."""
+    """F = diag(1 + e, 1, 1): stress 2 mu e, a hundred times as much in a core below the surface."""
     body, e = ball.body, 0.03
     u = np.zeros_like(body.nodes)
     u[:, 0] = e * body.nodes[:, 0]

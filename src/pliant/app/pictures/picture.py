@@ -130,9 +130,14 @@ class Studio:
         return self.setting.camera
 
     def picture(
-        self, nodes: np.ndarray, *, time: float | None = None, observed: np.ndarray | None = None
+        self,
+        nodes: np.ndarray,
+        *,
+        time: float | None = None,
+        observed: np.ndarray | None = None,
+        caption: str | None = None,
     ) -> np.ndarray:
-        """The body with its nodes at `nodes`."""
+        """The body with its nodes at `nodes`; a caption takes the place of scale and time."""
         scene = self.scene
         u = nodes - scene.body.nodes
         if scene.dim == 2 or self._style != "surface":
@@ -147,11 +152,13 @@ class Studio:
             values = self._colouring.at_points(self._carrier, u, observed)
             colours = self.scale.colours(values)
             image = self._mesh.paint(self._carrier.matrix @ nodes, colours, self.samples)
-        return captioned(image, self.scale, time)
+        if caption is not None:
+            return captioned(image, None, caption)
+        return captioned(image, self.scale, None if time is None else f"t = {time:.2f} s")
 
 
-def captioned(image: np.ndarray, scale: Scale, time: float | None) -> np.ndarray:
-    """The colour scale, and the time, in the lower corners."""
+def captioned(image: np.ndarray, scale: Scale | None, text: str | None) -> np.ndarray:
+    """The colour scale and a text, such as the time, in the lower corners."""
     from PIL import Image, ImageDraw
 
     height, width = image.shape[:2]
@@ -162,17 +169,18 @@ def captioned(image: np.ndarray, scale: Scale, time: float | None) -> np.ndarray
     size = max(11, height // 36)
     font = _font(size)
     ink, pad = (60, 66, 74), size
-    bar_width, bar_height = width // 5, max(6, size // 2)
-    top = height - pad - bar_height
-    ramp = colour_map(scale.kind)(np.linspace(0.0, 1.0, bar_width))[:, :3]
-    bar = np.broadcast_to((255.0 * ramp).astype(np.uint8), (bar_height, bar_width, 3))
-    picture.paste(Image.fromarray(np.ascontiguousarray(bar)), (pad, top))
-    pen.text((pad, top - 3), "0", fill=ink, font=font, anchor="ls")
-    pen.text((pad + bar_width, top - 3), scale.label, fill=ink, font=font, anchor="rs")
-    if scale.name:
-        pen.text((pad, top - 3 - 1.3 * size), scale.name, fill=ink, font=font, anchor="ls")
-    if time is not None:
-        pen.text((width - pad, height - pad), f"t = {time:.2f} s", fill=ink, font=font, anchor="rs")
+    if scale is not None:
+        bar_width, bar_height = width // 5, max(6, size // 2)
+        top = height - pad - bar_height
+        ramp = colour_map(scale.kind)(np.linspace(0.0, 1.0, bar_width))[:, :3]
+        bar = np.broadcast_to((255.0 * ramp).astype(np.uint8), (bar_height, bar_width, 3))
+        picture.paste(Image.fromarray(np.ascontiguousarray(bar)), (pad, top))
+        pen.text((pad, top - 3), "0", fill=ink, font=font, anchor="ls")
+        pen.text((pad + bar_width, top - 3), scale.label, fill=ink, font=font, anchor="rs")
+        if scale.name:
+            pen.text((pad, top - 3 - 1.3 * size), scale.name, fill=ink, font=font, anchor="ls")
+    if text is not None:
+        pen.text((width - pad, height - pad), text, fill=ink, font=font, anchor="rs")
     return np.asarray(picture)
 
 
