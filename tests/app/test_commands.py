@@ -96,6 +96,51 @@ def test_static_without_support_fails(tmp_path, capfd, monkeypatch):
     assert err.count("\n") == 1
 
 
+def test_static_leaves_a_run_that_others_take(tmp_path, capfd, monkeypatch):
+    from pliant.app.editor.opening import open_target
+
+    file, out = write(tmp_path / "block.toml", block()), tmp_path / "rest"
+    code, text, _ = in_process(capfd, monkeypatch, "static", file, "--out", out, "--json")
+    assert code == 0
+    rest = pl.solve_static(pl.load_scene(file))
+    opened = open_target(str(out))
+    assert opened.kind == "player"
+    assert [f.t for f in opened.frames] == [0.0, 1.0]  # shares of the load
+    assert np.abs(opened.frames[0].u).max() == 0.0
+    assert opened.frames[1].u == pytest.approx(rest, abs=1e-6 * np.abs(rest).max())
+    for command, name in (("render", "rest.png"), ("export", "rest.glb")):
+        code, text, _ = in_process(
+            capfd, monkeypatch, command, out, "--out", tmp_path / name, "--json"
+        )
+        assert code == 0
+        assert json.loads(text)["frames"] == (1 if command == "render" else 2)
+    for command, why in (("simulate", "at rest"), ("static", "already")):
+        code, _, err = in_process(capfd, monkeypatch, command, file, "--out", out)
+        assert code == 2
+        assert why in err
+    code, _, err = in_process(capfd, monkeypatch, "observe", out, "--out", tmp_path / "film")
+    assert code == 2
+    assert "no motion" in err
+
+
+def test_static_has_a_limit_and_shows_how_it_goes(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("pliant.app.terminal.progress.PATIENCE", -1.0)
+    monkeypatch.setattr("pliant.app.terminal.progress.QUIET_INTERVAL", -1.0)
+    file, out = write(tmp_path / "block.toml", block()), tmp_path / "rest"
+    code, _, err = in_process(
+        capfd, monkeypatch, "static", file, "--out", out, "--iterations", 1, "--tolerance", 1e-12
+    )
+    assert code == 3
+    told, end = err.strip().splitlines()
+    assert "0 of 100, trying 100.0% of the load, imbalance" in told
+    assert "no rest in 1 iterations: at 100% of its load" in end
+    assert not out.exists()
+    for option in ("--iterations", "--seconds"):
+        code, _, err = in_process(capfd, monkeypatch, "static", file, option, 0)
+        assert code == 2
+        assert option in err
+
+
 def test_help_and_version(capfd, monkeypatch):
     assert in_process(capfd, monkeypatch, "--version")[1].strip() == pl.__version__
     for command in ("demo", "scenes", "simulate", "static", "modes"):

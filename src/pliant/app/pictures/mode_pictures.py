@@ -32,7 +32,7 @@ def draw_modes(
         motion = [scene.body.nodes + c * shape for c in phases]
         studio = Studio(scene, motion, width=width, height=height, samples=2)
         caption = f"mode {i + 1}: {frequency:.4g} Hz"
-        half = [studio.picture(nodes, caption=caption) for nodes in motion]
+        half = [studio.picture(nodes, caption=caption, scaled=False) for nodes in motion]
         frames = [*half, *half[-2:0:-1]]
         names = [f"mode_{i + 1:02d}.png", f"mode_{i + 1:02d}.gif"]
         save_png(folder / names[0], half[0])

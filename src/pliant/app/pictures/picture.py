@@ -136,8 +136,12 @@ class Studio:
         time: float | None = None,
         observed: np.ndarray | None = None,
         caption: str | None = None,
+        scaled: bool = True,
     ) -> np.ndarray:
-        """The body with its nodes at `nodes`; a caption takes the place of scale and time."""
+        """The body with its nodes at `nodes`; a caption takes the place of the time [s].
+
+        scaled: show the scale of the colours.
+        """
         scene = self.scene
         u = nodes - scene.body.nodes
         if scene.dim == 2 or self._style != "surface":
@@ -152,9 +156,9 @@ class Studio:
             values = self._colouring.at_points(self._carrier, u, observed)
             colours = self.scale.colours(values)
             image = self._mesh.paint(self._carrier.matrix @ nodes, colours, self.samples)
-        if caption is not None:
-            return captioned(image, None, caption)
-        return captioned(image, self.scale, None if time is None else f"t = {time:.2f} s")
+        if caption is None and time is not None:
+            caption = f"t = {time:.2f} s"
+        return captioned(image, self.scale if scaled else None, caption)
 
 
 def captioned(image: np.ndarray, scale: Scale | None, text: str | None) -> np.ndarray:
