@@ -3,6 +3,7 @@
 import json
 
 import meshio
+import numpy as np
 import pytest
 from command_line import block, in_process, pliant, write
 
@@ -67,12 +68,77 @@ def test_modes_are_those_of_python(tmp_path, capfd, monkeypatch):
     assert json.loads(text)["frequencies"] == pl.modes(load_scene(file), 3).frequencies.tolist()
 
 
+def test_modes_leave_pictures_and_films(tmp_path, capfd, monkeypatch):
+    from PIL import Image
+
+    file, out = write(tmp_path / "block.toml", block()), tmp_path / "modes"
+    asked = ("modes", file, "--count", 2, "--out", out, "--json")
+    code, text, _ = in_process(capfd, monkeypatch, *asked)
+    assert code == 0
+    result = json.loads(text)
+    assert sorted(p.name for p in out.iterdir()) == sorted([*result["files"], "modes.json"])
+    assert json.loads((out / "modes.json").read_text())["frequencies"] == result["frequencies"]
+    with Image.open(out / "mode_02.gif") as film:
+        assert film.n_frames == 20
+    with np.load(out / "modes.npz") as kept:
+        assert kept["shapes"].shape[0] == 2
+    code, _, err = in_process(capfd, monkeypatch, *asked)
+    assert code == 2
+    assert "holds modes already" in err
+    assert in_process(capfd, monkeypatch, *asked, "--overwrite")[0] == 0
+
+
 def test_static_without_support_fails(tmp_path, capfd, monkeypatch):
     file = write(tmp_path / "free.toml", block(fixed=[]))
     code, out, err = in_process(capfd, monkeypatch, "static", file, "--json")
     assert code == 3
     assert out == ""
     assert err.count("\n") == 1
+
+
+def test_static_leaves_a_run_that_others_take(tmp_path, capfd, monkeypatch):
+    from pliant.app.editor.opening import open_target
+
+    file, out = write(tmp_path / "block.toml", block()), tmp_path / "rest"
+    code, text, _ = in_process(capfd, monkeypatch, "static", file, "--out", out, "--json")
+    assert code == 0
+    rest = pl.solve_static(pl.load_scene(file))
+    opened = open_target(str(out))
+    assert opened.kind == "player"
+    assert [f.t for f in opened.frames] == [0.0, 1.0]  # shares of the load
+    assert np.abs(opened.frames[0].u).max() == 0.0
+    assert opened.frames[1].u == pytest.approx(rest, abs=1e-6 * np.abs(rest).max())
+    for command, name in (("render", "rest.png"), ("export", "rest.glb")):
+        code, text, _ = in_process(
+            capfd, monkeypatch, command, out, "--out", tmp_path / name, "--json"
+        )
+        assert code == 0
+        assert json.loads(text)["frames"] == (1 if command == "render" else 2)
+    for command, why in (("simulate", "at rest"), ("static", "already")):
+        code, _, err = in_process(capfd, monkeypatch, command, file, "--out", out)
+        assert code == 2
+        assert why in err
+    code, _, err = in_process(capfd, monkeypatch, "observe", out, "--out", tmp_path / "film")
+    assert code == 2
+    assert "no motion" in err
+
+
+def test_static_has_a_limit_and_shows_how_it_goes(tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr("pliant.app.terminal.progress.PATIENCE", -1.0)
+    monkeypatch.setattr("pliant.app.terminal.progress.QUIET_INTERVAL", -1.0)
+    file, out = write(tmp_path / "block.toml", block()), tmp_path / "rest"
+    code, _, err = in_process(
+        capfd, monkeypatch, "static", file, "--out", out, "--iterations", 1, "--tolerance", 1e-12
+    )
+    assert code == 3
+    told, end = err.strip().splitlines()
+    assert "0 of 100, trying 100.0% of the load, imbalance" in told
+    assert "no rest in 1 iterations: at 100% of its load" in end
+    assert not out.exists()
+    for option in ("--iterations", "--seconds"):
+        code, _, err = in_process(capfd, monkeypatch, "static", file, option, 0)
+        assert code == 2
+        assert option in err
 
 
 def test_help_and_version(capfd, monkeypatch):

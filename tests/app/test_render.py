@@ -82,6 +82,35 @@ def test_colours_of_a_known_stretch(ball):
         Colouring(ball, "observation").at_nodes(u)
 
 
+def test_a_slice_takes_its_scale_from_what_it_shows(ball):
+    """F = diag(1 + e, 1, 1): stress 2 mu e, a hundred times as much in a core below the surface."""
+    body, e = ball.body, 0.03
+    u = np.zeros_like(body.nodes)
+    u[:, 0] = e * body.nodes[:, 0]
+    core = np.linalg.norm(body.nodes[body.cells].mean(axis=1), axis=1) < 0.45
+    scene = pl.Scene(body, material=pl.Material(np.where(core, 1e5, 1e3), 0.3, 1.0))
+    mu = 1e5 / 2.6
+    look = {"width": SIZE, "height": SIZE, "camera": CAMERA, "style": "slice", "colour": "stress"}
+    at = {
+        z: Studio(scene, [body.nodes + u], cut=Cut("z", at=z, values=True), **look).scale.largest
+        for z in (0.0, 0.7)
+    }
+    assert at[0.0] == pytest.approx(2.0 * mu * e)
+    assert at[0.7] == pytest.approx(0.01 * 2.0 * mu * e)  # beside the core
+    away = Studio(scene, [body.nodes + u], cut=Cut("z", at=5.0, values=True), **look)
+    assert away.scale.largest == pytest.approx(0.01 * 2.0 * mu * e)  # nothing cut: the surface
+
+
+def test_a_slice_of_values_has_no_halo(ball):
+    """Coloured pixels are those of the section, a disc of radius 1."""
+    moved = ball.body.nodes * 1.0 + [0.0, 0.0, 0.3]
+    image = render(
+        ball, moved, width=SIZE, height=SIZE, camera=CAMERA, style="slice",
+        cut=Cut("z", at=0.3, values=True),
+    )  # fmt: skip
+    assert coloured(image).sum() == pytest.approx(disc(1.0, AWAY - 0.3), rel=0.03)
+
+
 def test_scales_say_their_units(ball):
     scale = Colouring(ball, "stress").scale([np.array([0.0, 2.5e6])])
     assert scale.label.endswith("MPa")

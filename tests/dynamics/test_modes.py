@@ -24,6 +24,54 @@ def test_free_body_starts_with_its_rigid_motions(kind, dim, rigid):
     assert gram == pytest.approx(np.eye(rigid + 2), abs=1e-6)
 
 
+@pytest.mark.parametrize("ratio", [0.3, 0.49, 0.499])
+@pytest.mark.parametrize("held", [True, False])
+def test_iterated_modes_are_the_direct_ones(held, ratio):
+    """To 1e-6; the six rigid motions of a free body are known beforehand, so exactly zero."""
+    shape = pl.shapes.box(center=(0.02, 0.01, 0.03), size=(1.0, 0.6, 0.5))
+    wall = pl.Fixed(pl.shapes.half_space(normal=(1, 0, 0), offset=-0.4))
+    body = pl.GridBody(shape, 0.11)
+    scene = pl.Scene(body, pl.Material(2e3, ratio, 1.0), fixed=[wall] * held)
+    count = 4 if held else 10
+    direct = pl.modes(scene, count, method="direct").frequencies
+    told = []
+    found = pl.modes(scene, count, method="iterated", progress=lambda *now: told.append(now))
+    assert told[-1][:2] == (4, 4)
+    assert told[-1][2] < 1e-3
+    assert found.frequencies[-4:] == pytest.approx(direct[-4:], rel=1e-6)
+    assert (found.frequencies[:-4] == 0.0).all()
+    mass = frozen_model(scene).inertia.mass.to_scipy()
+    gram = np.array([[np.sum(p * (mass @ q)) for q in found.shapes] for p in found.shapes])
+    assert gram == pytest.approx(np.eye(count), abs=1e-8)
+    again = pl.modes(scene, count, method="iterated")
+    assert np.array_equal(again.shapes, found.shapes)
+
+
+def test_every_loose_piece_has_its_rigid_motions():
+    balls = pl.shapes.sphere(radius=0.5) | pl.shapes.sphere(center=(2.0, 0.0, 0.0), radius=0.4)
+    scene = pl.Scene(pl.GridBody(balls, 0.15), pl.Material(2e3, 0.3, 1.0))
+    direct = pl.modes(scene, 14, method="direct").frequencies
+    found = pl.modes(scene, 14, method="iterated").frequencies
+    assert (found[:12] == 0.0).all()
+    assert found[12:] == pytest.approx(direct[12:], rel=1e-6)
+    assert (pl.modes(scene, 5, method="iterated").frequencies == 0.0).all()
+
+
+def test_large_bodies_are_iterated():
+    """A free cube, Poisson's ratio 0.3: its lowest modes come in pairs and triples by symmetry."""
+    body = pl.GridBody(pl.shapes.box(size=(1.0, 1.0, 1.0)), 0.08)
+    assert len(body.nodes) > 2000
+    told = []
+    scene = pl.Scene(body, pl.Material(2e3, 0.3, 1.0))
+    found = pl.modes(scene, 11, progress=lambda *now: told.append(now)).frequencies
+    assert told
+    # the cube turns them into each other: a twist and its like, then a triple
+    assert found[6] == pytest.approx(found[7], rel=1e-4)
+    assert found[8] == pytest.approx(found[10], rel=1e-4)
+    with pytest.raises(pl.BadInput, match="iterated"):
+        pl.modes(scene, 3, method="guess")
+
+
 def test_modes_are_those_of_the_motion():
     """Started in a mode's shape, the linear body swings at the mode's frequency."""
     body = pl.GridBody(pl.shapes.box(center=(0.5, 0.1), size=(1.0, 0.2)), 0.1)

@@ -415,11 +415,11 @@ class ImplicitModel(Model):
         modulus = float(np.max(self.lam + 2.0 * self.mu)) * (1.0 + self.branch_share)
         return ROUNDING_SHARE * modulus * area * float(np.sqrt(self.node_count))
 
-    def assemble_rest(self) -> None:
-        """matrix := stiffness of cells and walls about the rest shape."""
+    def assemble_rest(self, *, mass_factor: float = 0.0) -> None:
+        """matrix := stiffness of cells and walls about the rest shape, and a share of the mass."""
         self.linearised_at = None
         mass = self.inertia.mass
-        self.elasticity.assemble(self.matrix, mass, mass_factor=0.0, stiffness_factor=1.0)
+        self.elasticity.assemble(self.matrix, mass, mass_factor=mass_factor, stiffness_factor=1.0)
         if self.walls is not None:
             self.walls.operator.assemble(self.matrix, 1.0)
 

@@ -187,6 +187,7 @@ class Newton:
         rounding: float = 0.0,
         recent: RecentErrors | None = None,
         calm: Callable[[], wp.array] | None = None,
+        watch: Callable[[float], None] | None = None,
     ) -> NewtonRecord:
         """Improve x in place until |r| <= tolerance * scale on the free components.
 
@@ -196,7 +197,8 @@ class Newton:
         says which problems may share a tangent; None: a new tangent in every iteration. rounding:
         |r| that the forces' own rounding may leave, where the iteration may stagnate. recent: what
         earlier first guesses missed, from which this one is improved. calm: another start, for
-        where x is far off (after an impact it extrapolates what has ended).
+        where x is far off (after an impact it extrapolates what has ended). watch: told |r| / scale
+        after every iteration; what it raises ends the iteration.
         """
         p, r, dx = self.problem, self._r, self._dx
         p.residual(x, r)
@@ -256,6 +258,8 @@ class Newton:
             record.backtracks += shortened
             record.iterations += 1
             record.history.append(norm / scale)
+            if watch is not None:
+                watch(norm / scale)
             # what the linear solve did not leave is the tangent's fault
             missed = max(norm - solution.residual, 0.0) / max(before, 1e-300)
             self._missed = missed if not shortened else LOOSEST

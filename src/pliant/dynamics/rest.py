@@ -1,11 +1,15 @@
 """The balance of all forces without inertia, by Newton's method with load steps."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 import warp as wp
 
-from pliant.core.errors import SolverFailure
+from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.newton import DIRECT_NODES, Newton, NewtonRecord
 from pliant.dynamics.newton_problem import NewtonFailure
@@ -18,8 +22,50 @@ if TYPE_CHECKING:
 
 SMALLEST_LOAD_STEP = 1.0 / 256.0
 
+MOST_ITERATIONS = 400
+"""Of Newton's method until a body is given up, over all load steps; 5 to 50 are usual."""
+
 LINEAR_DIRECT_NODES = {2: 20_000, 3: 2_000}
 """Linear bodies up to this many nodes are factorised (2D and 3D)."""
+
+
+@dataclass
+class RestWatch:
+    """Looks on while a body comes to rest, and ends it where it takes too long.
+
+    iterations: of Newton's method, over all load steps; seconds: None for as long as it takes.
+    progress: told the share of the load, the imbalance (|r| over the forces) and the iterations so
+    far; balanced: told every share of the load that is balanced, and u (nodes, 3) there.
+    """
+
+    iterations: int = MOST_ITERATIONS
+    seconds: float | None = None
+    progress: Callable[[float, float, int], None] | None = None
+    balanced: Callable[[float, np.ndarray], None] | None = None
+    done: int = 0
+    ended: bool = False
+    begun: float = field(default_factory=monotonic)
+
+    def __post_init__(self):
+        if self.iterations < 1:
+            raise BadInput(f"A limit of iterations must be at least 1, not {self.iterations}.")
+        if self.seconds is not None and not self.seconds > 0.0:
+            raise BadInput(f"A limit of seconds must be positive, not {self.seconds}.")
+
+    def at(self, load: float, imbalance: float) -> None:
+        """After an iteration; raises SolverFailure beyond the limit."""
+        self.done += 1
+        if self.progress is not None:
+            self.progress(load, imbalance, self.done)
+        late = self.seconds is not None and monotonic() - self.begun > self.seconds
+        if late or self.done >= self.iterations:
+            self.ended = True
+            limit = f"{self.seconds:g} s" if late else f"{self.iterations} iterations"
+            raise SolverFailure(
+                f"The body found no rest in {limit}: at {load:.0%} of its load {imbalance:.1e} of "
+                "the forces are out of balance. Allow more, reduce the load, take a stiffer "
+                "material, or simulate with damping instead."
+            )
 
 
 class StaticProblem:
@@ -102,13 +148,15 @@ def find_rest(
     load_steps: int = 1,
     ramp: bool = True,
     held_by: np.ndarray | None = None,
+    watch: RestWatch | None = None,
 ) -> tuple[np.ndarray, list[NewtonRecord], int]:
     """Displacement (nodes, 3), the record of every load step, and how often a step was halved.
 
     start: displacement (nodes, 3) to begin at; load_steps: equal steps that are tried first; ramp:
     whether a failed step is tried again with less load (from zero: `start` is then at rest);
-    held_by: see StaticProblem.
+    held_by: see StaticProblem; watch: who looks on.
     """
+    watch = watch or RestWatch()
     problem = StaticProblem(model, held_by=held_by)
     linear = model.elastic.linear
     small = LINEAR_DIRECT_NODES[model.scene.dim] if linear else DIRECT_NODES
@@ -139,9 +187,12 @@ def find_rest(
             record = newton.solve(
                 u, scale=scale, tolerance=tolerance, given=given,
                 linear=linear and model.touch is None, rounding=model.force_rounding(),
+                watch=partial(watch.at, goal),
             )  # fmt: skip
             records.append(record)
             load = goal
+            if watch.balanced is not None:
+                watch.balanced(load, u.numpy())
             step = min(step * 1.5, 1.0 / load_steps)
         except NewtonFailure as failure:
             wp.copy(u, saved)

@@ -4,13 +4,14 @@ A linear body without contact is solved at once. Frames have nothing to be froze
 moves, so bodies of the frozen models rest as the corotated energy does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pliant.core.errors import SolverFailure
 from pliant.dynamics.implicit import ImplicitModel
-from pliant.dynamics.rest import find_rest
+from pliant.dynamics.rest import MOST_ITERATIONS, RestWatch, find_rest
 from pliant.dynamics.scene import Scene
 
 
@@ -24,30 +25,44 @@ class StaticRecord:
     load_steps: int
 
 
-def solve_static(scene: Scene, *, tolerance: float = 1e-8) -> np.ndarray:
-    """Displacement (nodes, dim) at rest under the loads at t = 0."""
-    return solve_static_recorded(scene, tolerance=tolerance)[0]
+def solve_static(
+    scene: Scene,
+    *,
+    tolerance: float = 1e-8,
+    max_iterations: int = MOST_ITERATIONS,
+    max_seconds: float | None = None,
+    progress: Callable[[float, float, int], None] | None = None,
+) -> np.ndarray:
+    """Displacement (nodes, dim) at rest under the loads at t = 0.
+
+    max_iterations: of Newton's method in all, max_seconds: None for no limit; beyond either a
+    SolverFailure says how far it came. progress: told the share of the load, the imbalance of the
+    forces and the iterations so far.
+    """
+    watch = RestWatch(max_iterations, max_seconds, progress)
+    return solve_static_recorded(scene, tolerance=tolerance, watch=watch)[0]
 
 
 def solve_static_recorded(
-    scene: Scene, *, tolerance: float = 1e-8
+    scene: Scene, *, tolerance: float = 1e-8, watch: RestWatch | None = None
 ) -> tuple[np.ndarray, StaticRecord]:
-    """`solve_static` with a record of the iterations."""
+    """`solve_static` with a record of the iterations; watch: who looks on."""
     made = scene.constitution
     if made.rests_as != made.tag:
         scene = replace(scene, model=made.rests_as)
-    u, records, _ = _solve(scene, tolerance)
+    u, records, _ = _solve(scene, tolerance, watch or RestWatch())
     iterations = sum(r.iterations for r in records)
     solves = sum(r.solver_iterations for r in records)
     record = StaticRecord(iterations, solves, records[-1].residual, len(records))
     return u[:, : scene.dim], record
 
 
-def _solve(scene: Scene, tolerance: float):
+def _solve(scene: Scene, tolerance: float, watch: RestWatch):
     made = scene.constitution
     if made.energetic and made.exact_walls and scene.body.is_grid:
         try:  # exact walls first; a cell that turns far at a wall may want the penalties
-            return find_rest(ImplicitModel(scene, nitsche=True), tolerance=tolerance)
+            return find_rest(ImplicitModel(scene, nitsche=True), tolerance=tolerance, watch=watch)
         except SolverFailure:
-            pass
-    return find_rest(ImplicitModel(scene), tolerance=tolerance)
+            if watch.ended:
+                raise
+    return find_rest(ImplicitModel(scene), tolerance=tolerance, watch=watch)

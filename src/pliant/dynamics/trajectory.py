@@ -37,6 +37,8 @@ class Anchor:
 class Trajectory:
     """displacements, velocities: (frames, nodes, dim); times: (frames,) [s]; scene: or other World.
 
+    of_load: times are shares of the load, under each of which the body rests.
+
     accelerations of the last frame make a run resumable; iterations, timings and parts (more than
     one where a step had to be cut) tell what each step took. energies: over the frames; inverted:
     cells that are inside out at each frame. anchor: from where a resumed run repeats the last few
@@ -54,6 +56,7 @@ class Trajectory:
     energies: Energies = field(default_factory=Energies, repr=False)
     inverted: np.ndarray = field(default_factory=lambda: np.zeros(0, int), repr=False)
     anchor: Anchor | None = field(default=None, repr=False)
+    of_load: bool = False
 
     @property
     def steps(self) -> int:

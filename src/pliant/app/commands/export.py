@@ -82,7 +82,7 @@ def export_motion(
         _require_free_folder(path, overwrite=overwrite)
     _require_extra(kind)
     set_machine(device, threads)
-    run = motion_of(scene, shape=shape, steps=steps)
+    run = motion_of(scene, shape=shape, steps=steps, rest=True)
     frames = write_motion(run, kind, path, every=every, mesh=mesh, fit_mesh=fit_mesh)
     result = {"out": str(path), "format": kind, "frames": frames}
     answer(result, [f"{frames} frame{'s' * (frames != 1)} in {path}"], as_json=as_json)

@@ -116,7 +116,7 @@ def render_motion(
     cut = Cut(slice_axis, at=slice_at, values=slice_values)
     look = Look(style, colour, cut, width, height, samples, azimuth, elevation)
     set_machine(device, threads)
-    run = motion_of(scene, shape=shape, steps=steps)
+    run = motion_of(scene, shape=shape, steps=steps, rest=True)
     carried = load_render_mesh(run.scene.body, mesh, fit=fit_mesh) if mesh else None
     seen = load_observations(observations, scene=run.scene) if observations else None
     with progress("drawing", len(run.times)) as shown:

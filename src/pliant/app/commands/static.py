@@ -1,4 +1,4 @@
-"""`pliant static`: a scene at rest under its loads."""
+"""`pliant static`: a scene at rest under its loads, as a run directory."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +9,8 @@ import typer
 from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.describing.fineness import Fineness
 from pliant.app.describing.scenes import find_description
-from pliant.app.folders.run_directory import open_scene
+from pliant.app.folders.folder_lock import hold, lets_go
+from pliant.app.folders.run_directory import RunDirectory, open_scene
 from pliant.app.terminal.console import (
     AcrossOption,
     DeviceOption,
@@ -22,7 +23,9 @@ from pliant.app.terminal.console import (
     command,
     set_machine,
 )
+from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
+from pliant.dynamics.scene import Scene
 
 
 def register(app: typer.Typer) -> None:
@@ -31,10 +34,14 @@ def register(app: typer.Typer) -> None:
 
 
 @command
+@lets_go
 def rest_scene(
     scene: SceneArgument,
     out: Annotated[
-        str | None, typer.Option("--out", metavar="DIR", help="Leave rest.vtu and rest.png here.")
+        str | None,
+        typer.Option(
+            "--out", metavar="DIR", help="Leave a run directory, with rest.vtu and rest.png."
+        ),
     ] = None,
     shape: ShapeOption = None,
     spacing: SpacingOption = None,
@@ -42,23 +49,49 @@ def rest_scene(
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Force imbalance allowed, relative to the load.")
     ] = 1e-8,
+    iterations: Annotated[
+        int, typer.Option("--iterations", help="Of Newton's method in all, then it gives up.")
+    ] = 400,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="Give up after so long; no limit by default.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a run that is there already.")
+    ] = False,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
 ) -> None:
-    """Find where SCENE comes to rest."""
+    """Find where SCENE comes to rest; `render`, `export` and `view` show DIR."""
+    from pliant.dynamics.rest import RestWatch
     from pliant.dynamics.statics import solve_static_recorded
 
     if not 0.0 < tolerance < 1.0:
         raise BadInput(f"--tolerance must lie between 0 and 1, not {tolerance}.")
-    fineness = Fineness(spacing, cells_across)
-    description = fineness.of(find_description(scene, shape=shape))
-    folder = Path(out) if out is not None else None
-    if folder is not None and folder.exists() and not folder.is_dir():
-        raise BadInput(f"{folder}: is a file; --out needs a folder.")
+    if iterations < 1:
+        raise BadInput(f"--iterations must be at least 1, not {iterations}.")
+    if seconds is not None and not seconds > 0.0:
+        raise BadInput(f"--seconds must be positive, not {seconds}.")
+    description = Fineness(spacing, cells_across).of(find_description(scene, shape=shape))
+    directory = None if out is None else _usable(out, overwrite=overwrite)
     set_machine(device, threads)
     built = require_elastic(open_scene(description, None, scene), "pliant static")
-    u, record = solve_static_recorded(built, tolerance=tolerance)
+    rests: list[tuple[float, np.ndarray]] = []
+
+    def keep(load: float, u: np.ndarray) -> None:
+        if rests and load <= rests[-1][0]:  # begun again, with other walls
+            rests.clear()
+        rests.append((load, u[:, : built.dim].copy()))
+
+    with progress(f"rest of {scene}, per cent of the load", 100) as shown:
+
+        def tell(load: float, imbalance: float, done: int) -> None:
+            reached = int(100 * rests[-1][0]) if rests else 0
+            told = f"trying {load:.1%} of the load, imbalance {imbalance:.1e}, iteration {done}"
+            shown.reach(reached, told)
+
+        watch = RestWatch(iterations, seconds, tell, keep)
+        u, record = solve_static_recorded(built, tolerance=tolerance, watch=watch)
     size = np.linalg.norm(u, axis=1)
     most = int(np.argmax(size))
     result: dict[str, Any] = {
@@ -79,14 +112,54 @@ def rest_scene(
         f"largest displacement {size[most]:.6g} m at "
         f"({', '.join(f'{c:.4g}' for c in built.body.nodes[most])})",
     ]
-    if folder is not None:
-        from pliant.app.folders.export import write_frame
-        from pliant.app.pictures.picture import render, save_png
-
-        folder.mkdir(parents=True, exist_ok=True)
-        stress = built.stress().at(u).von_mises
-        write_frame(folder / "rest.vtu", built.body, u, stress=stress)
-        save_png(folder / "rest.png", render(built, built.body.nodes + u))
-        lines.append(f"files in {folder}: rest.vtu, rest.png")
-        result["out"] = str(folder)
+    if directory is not None:
+        _leave(built, directory, rests, result, overwrite=overwrite)
+        lines.append(f"files in {directory.path}: rest.vtu, rest.png, trajectory.pvd")
     answer(result, lines, as_json=as_json)
+
+
+def _usable(out: str, *, overwrite: bool) -> RunDirectory:
+    """The folder to be, locked; one that holds a run only if it may be replaced."""
+    directory = RunDirectory(Path(out))
+    directory.require_usable()
+    if directory.exists and not overwrite:
+        raise BadInput(f"{out}: holds a run already; choose another --out or give --overwrite.")
+    hold(directory.path)
+    return directory
+
+
+def _leave(
+    scene: Scene,
+    directory: RunDirectory,
+    rests: list[tuple[float, np.ndarray]],
+    result: dict[str, Any],
+    *,
+    overwrite: bool,
+) -> None:
+    """A run directory of the unloaded body and of its rests under growing shares of the load."""
+    from pliant.app.folders.export import write_frame
+    from pliant.app.folders.run_directory import WORK, Snapshot, describe
+    from pliant.app.folders.runs import export_frames
+    from pliant.app.folders.settling import settled
+    from pliant.app.pictures.picture import render, save_png
+
+    result["out"] = str(directory.path)
+    _, digest = describe(scene)
+    if overwrite and directory.exists:
+        directory.clear()
+    with settled(directory, new=True):
+        directory.begin(scene, digest)
+        still = np.zeros_like(rests[-1][1])
+        work = np.zeros((0, len(WORK)))
+        for k, (load, u) in enumerate([(0.0, still), *rests]):
+            own = {"u": u, "v": still, "a": still}
+            directory.write_state(Snapshot(k, load, u, still, own, work))
+        export_frames(scene, directory)
+        u = rests[-1][1]
+        write_frame(
+            directory.path / "rest.vtu", scene.body, u, stress=scene.stress().at(u).von_mises
+        )
+        picture = render(scene, scene.body.nodes + u)
+        save_png(directory.path / "rest.png", picture)
+        told = {"status": "finished", "kind": "rest", "steps": len(rests), "files_digest": digest}
+        directory.write_result(result | told | {"warnings": []})

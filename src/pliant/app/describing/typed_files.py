@@ -42,6 +42,7 @@ class RunTable(Loose):
 
     status: Literal["running", "interrupted", "failed", "finished"]
     files_digest: str = ""
+    kind: Literal["motion", "rest"] = "motion"
 
 
 class UnknownTable(Loose):

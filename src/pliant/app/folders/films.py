@@ -105,13 +105,25 @@ def steps_of(scene: Scene, steps: int | None) -> int:
 
 
 def motion_of(
-    name: str, *, shape: str | None, steps: int | None, fineness: Fineness = AS_IT_IS
+    name: str,
+    *,
+    shape: str | None,
+    steps: int | None,
+    fineness: Fineness = AS_IT_IS,
+    rest: bool = False,
 ) -> Trajectory:
-    """The motion of a scene, simulated, or of a run directory, read."""
+    """The motion of a scene, simulated, or of a run directory, read.
+
+    rest: a body at rest under growing loads will do, too.
+    """
     directory = RunDirectory(name)
     if Path(name).is_dir() and directory.exists:
         if fineness.given:
             raise BadInput(f"{name}: holds a run, whose cells are given; simulate it anew.")
+        if directory.is_rest() and not rest:
+            raise BadInput(
+                f"{name}: holds a body at rest, which has no motion: simulate the scene."
+            )
         return stored_motion(directory, steps)
     if Path(name).is_dir():
         raise BadInput(f"{name}: is a folder, but holds no run (scene.toml and result.json).")
@@ -138,4 +150,5 @@ def stored_motion(directory: RunDirectory, steps: int | None) -> Trajectory:
         states[-1].a,
         np.zeros(len(states) - 1, int),
         anchor=Anchor(len(states) - 1, states[-1].t, states[-1].arrays),
+        of_load=directory.is_rest(),
     )

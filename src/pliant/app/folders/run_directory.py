@@ -11,6 +11,9 @@
     body.npz                       nodes and cells of a mesh, whose making is not repeatable
     final.png, motion.gif, surface.ply
 
+`pliant static` leaves the same files with the kind "rest" in result.json: its states are those of
+rest under growing loads, and their times the shares of the load.
+
 Every file is written beside its place and renamed into it, so a crash leaves old files or new
 ones, never halves.
 """
@@ -124,6 +127,10 @@ class RunDirectory:
         """What result.json holds."""
         return plain(read_typed(self.path / RESULT, RunTable, "Start again with --overwrite."))
 
+    def is_rest(self) -> bool:
+        """True if its states are of a body at rest."""
+        return self.result().get("kind") == "rest"
+
     def write_result(self, result: Mapping[str, Any]) -> None:
         """Replace result.json."""
         write_text(self.path / RESULT, json.dumps(result, indent=2, allow_nan=False) + "\n")
@@ -141,7 +148,7 @@ class RunDirectory:
 
     def clear(self) -> None:
         """Remove the files of the run that is here, and nothing else."""
-        pictures = ("final.png", "motion.gif", "surface.ply")
+        pictures = ("final.png", "motion.gif", "surface.ply", "rest.png", "rest.vtu")
         for name in (SCENE, RESULT, INDEX, CHECKPOINT, ANCHOR, BODY, *pictures):
             (self.path / name).unlink(missing_ok=True)
         for file in (self.path / TRAJECTORY).glob("*_*"):
@@ -155,7 +162,12 @@ class RunDirectory:
         return (self.path / CHECKPOINT).is_file() or any(self.saved_steps())
 
     def require_same(self, description: dict[str, Any], digest: str) -> None:
-        """Refuse to continue another scene's run."""
+        """Refuse to continue another scene's run, or what is no motion."""
+        if self.is_rest():
+            raise BadInput(
+                f"{self.path}: holds a body at rest (pliant static); choose another --out or give "
+                "--overwrite."
+            )
         there = _identity(read_description(self.path / SCENE))
         difference = first_difference(there, _identity(description))
         if difference is None and self.result().get("files_digest") != digest:

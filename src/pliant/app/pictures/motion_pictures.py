@@ -104,7 +104,9 @@ def draw_motion(
     def pictures() -> Iterator[np.ndarray]:
         for done, (k, seen_here) in enumerate(zip(shown, points, strict=True)):
             nodes = body.nodes + run.displacements[k]
-            yield studio.picture(nodes, time=float(run.times[k]), observed=seen_here)
+            time = float(run.times[k])
+            share = f"{time:.0%} of the load" if run.of_load else None
+            yield studio.picture(nodes, time=time, observed=seen_here, caption=share)
             if progress is not None:
                 progress(done + 1, len(shown))
 

@@ -96,14 +96,6 @@ class Studio:
         self.low = np.min([p.min(axis=0) for p in shown], axis=0)
         self.high = np.max([p.max(axis=0) for p in shown], axis=0)
         self._colouring = Colouring(scene, colour)
-        seen = list(observed) if observed is not None else [None] * len(motion)
-        self.scale: Scale = self._colouring.scale(
-            [
-                self._colouring.at_points(self._carrier, nodes - body.nodes, points)
-                for nodes, points in zip(motion, seen, strict=True)
-                if colour != "observation" or points is not None
-            ]
-        )
         if scene.dim == 3:
             self.setting = make_setting(
                 scene, shown, width, height, camera=camera, directions=directions
@@ -114,6 +106,23 @@ class Studio:
                 given = (cut or Cut()) if style == "slice" else None
                 self._field = FieldPainter(self.setting, body, cut=given, spacing=spacing)
         self._style = style
+        seen = list(observed) if observed is not None else [None] * len(motion)
+        self.scale: Scale = self._colouring.scale(
+            [
+                self._drawn_values(nodes, points)
+                for nodes, points in zip(motion, seen, strict=True)
+                if colour != "observation" or points is not None
+            ]
+        )
+
+    def _drawn_values(self, nodes: np.ndarray, observed: np.ndarray | None) -> np.ndarray:
+        """What one frame shows in colours: the values in a slice, else those of the surface."""
+        u = nodes - self.scene.body.nodes
+        if self._style == "slice":
+            found = self._field.sliced(nodes, self._colouring.at_nodes(u, observed))
+            if found is not None and len(found):
+                return found
+        return self._colouring.at_points(self._carrier, u, observed)
 
     @property
     def camera(self) -> Camera:
@@ -121,9 +130,18 @@ class Studio:
         return self.setting.camera
 
     def picture(
-        self, nodes: np.ndarray, *, time: float | None = None, observed: np.ndarray | None = None
+        self,
+        nodes: np.ndarray,
+        *,
+        time: float | None = None,
+        observed: np.ndarray | None = None,
+        caption: str | None = None,
+        scaled: bool = True,
     ) -> np.ndarray:
-        """The body with its nodes at `nodes`."""
+        """The body with its nodes at `nodes`; a caption takes the place of the time [s].
+
+        scaled: show the scale of the colours.
+        """
         scene = self.scene
         u = nodes - scene.body.nodes
         if scene.dim == 2 or self._style != "surface":
@@ -138,11 +156,13 @@ class Studio:
             values = self._colouring.at_points(self._carrier, u, observed)
             colours = self.scale.colours(values)
             image = self._mesh.paint(self._carrier.matrix @ nodes, colours, self.samples)
-        return captioned(image, self.scale, time)
+        if caption is None and time is not None:
+            caption = f"t = {time:.2f} s"
+        return captioned(image, self.scale if scaled else None, caption)
 
 
-def captioned(image: np.ndarray, scale: Scale, time: float | None) -> np.ndarray:
-    """The colour scale, and the time, in the lower corners."""
+def captioned(image: np.ndarray, scale: Scale | None, text: str | None) -> np.ndarray:
+    """The colour scale and a text, such as the time, in the lower corners."""
     from PIL import Image, ImageDraw
 
     height, width = image.shape[:2]
@@ -153,17 +173,18 @@ def captioned(image: np.ndarray, scale: Scale, time: float | None) -> np.ndarray
     size = max(11, height // 36)
     font = _font(size)
     ink, pad = (60, 66, 74), size
-    bar_width, bar_height = width // 5, max(6, size // 2)
-    top = height - pad - bar_height
-    ramp = colour_map(scale.kind)(np.linspace(0.0, 1.0, bar_width))[:, :3]
-    bar = np.broadcast_to((255.0 * ramp).astype(np.uint8), (bar_height, bar_width, 3))
-    picture.paste(Image.fromarray(np.ascontiguousarray(bar)), (pad, top))
-    pen.text((pad, top - 3), "0", fill=ink, font=font, anchor="ls")
-    pen.text((pad + bar_width, top - 3), scale.label, fill=ink, font=font, anchor="rs")
-    if scale.name:
-        pen.text((pad, top - 3 - 1.3 * size), scale.name, fill=ink, font=font, anchor="ls")
-    if time is not None:
-        pen.text((width - pad, height - pad), f"t = {time:.2f} s", fill=ink, font=font, anchor="rs")
+    if scale is not None:
+        bar_width, bar_height = width // 5, max(6, size // 2)
+        top = height - pad - bar_height
+        ramp = colour_map(scale.kind)(np.linspace(0.0, 1.0, bar_width))[:, :3]
+        bar = np.broadcast_to((255.0 * ramp).astype(np.uint8), (bar_height, bar_width, 3))
+        picture.paste(Image.fromarray(np.ascontiguousarray(bar)), (pad, top))
+        pen.text((pad, top - 3), "0", fill=ink, font=font, anchor="ls")
+        pen.text((pad + bar_width, top - 3), scale.label, fill=ink, font=font, anchor="rs")
+        if scale.name:
+            pen.text((pad, top - 3 - 1.3 * size), scale.name, fill=ink, font=font, anchor="ls")
+    if text is not None:
+        pen.text((width - pad, height - pad), text, fill=ink, font=font, anchor="rs")
     return np.asarray(picture)
 
 

@@ -27,6 +27,9 @@ BAND = 3
 BLOCK = 6
 """Pixels along the edge of a block whose rays start at the same distance; cells are larger."""
 
+LEAST_FILL = 0.1
+"""Filled share of a cell from which its values count among those that a slice shows."""
+
 AXES = ("x", "y", "z", "camera")
 
 Plane = tuple[np.ndarray, float]
@@ -97,7 +100,7 @@ class FieldPainter:
         transfer = distance_colours(grid.spacing, -float(phi.min()))
         if self._cut is not None and self._cut.transfer is not None:
             transfer = self._cut.transfer
-        plane = self._plane(phi, grid)
+        plane = self.plane(self._body.nodes + u)
         field = self._rays(phi, grid, shade, plane)
         volume = self._volume(phi, grid, transfer, field.slope.numpy(), plane)
         arrays = [field, transfer.table(), self._solids.id, volume, setting.view, setting.stage]
@@ -132,12 +135,20 @@ class FieldPainter:
             launch(find_sliced, len(touched), inputs, grain=1000)
         return empty.unchanged(touched, field.eye, samples)
 
-    def _plane(self, phi: np.ndarray, grid: Any) -> Plane | None:
+    def plane(self, nodes: np.ndarray) -> Plane | None:
+        """Where the slice lies when the nodes are at `nodes` (nodes, 3); None without one."""
         if self._cut is None:
             return None
-        inside = np.argwhere(phi < 0.0)
-        middle = grid.corner + grid.spacing * 0.5 * (inside.min(axis=0) + inside.max(axis=0))
+        surface = self._body.surface.points.matrix @ nodes
+        middle = 0.5 * (surface.min(axis=0) + surface.max(axis=0))
         return self._cut.plane(self._setting.camera.axes()[2], middle)
+
+    def sliced(self, nodes: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+        """Nodal values (nodes,) where the slice shows them; None if it does not show values."""
+        plane = self.plane(nodes)
+        if plane is None or self._cut is None or not self._cut.values:
+            return None
+        return sliced_values(self._body, values, nodes @ plane[0] - plane[1])
 
     def _rays(self, phi: np.ndarray, grid: Any, shade: np.ndarray, plane: Plane | None) -> Any:
         field: Any = Field()
@@ -184,6 +195,27 @@ class FieldPainter:
             volume.cut, volume.cap = 1, int(self._cut.values)
             volume.cut_normal, volume.cut_offset = wp.vec3f(*map(float, normal)), float(at)
         return volume
+
+
+def sliced_values(body: Body, values: np.ndarray, height: np.ndarray) -> np.ndarray:
+    """Nodal values (nodes,) where the height (nodes,) above a plane changes its sign, (n,).
+
+    Taken between every two corners of a cell that lie on either side; cells that are hardly filled
+    show next to nothing and are left out.
+    """
+    cells = body.cells[body.fill > LEAST_FILL] if (body.fill > LEAST_FILL).any() else body.cells
+    above = height[cells] > 0.0
+    crossed = cells[above.any(axis=1) & ~above.all(axis=1)]
+    corners = crossed.shape[1]
+    found = [np.empty(0)]
+    for a in range(corners):
+        for b in range(a + 1, corners):
+            i, j = crossed[:, a], crossed[:, b]
+            apart = (height[i] > 0.0) != (height[j] > 0.0)
+            i, j = i[apart], j[apart]
+            t = height[i] / (height[i] - height[j])
+            found.append((1.0 - t) * values[i] + t * values[j])
+    return np.concatenate(found)
 
 
 def cells_inside(inside: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

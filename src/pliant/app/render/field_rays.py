@@ -1,7 +1,7 @@
 """Ray kernels for a level set: its surface in the lamp's light, and slices of it.
 
 A slice takes away what is between its plane and the camera and shows the field there, coloured by a
-transfer function.
+transfer function of the distance, or the body's own values where it is inside.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -133,10 +133,11 @@ def slice_light(
             inside = False
         if inside:
             phi = phi_in(field.phi, volume, g)
-            last = transfer.shape[0] - 1
-            entry = (phi / volume.depth * 0.5 + 0.5) * float(last)
-            over = transfer[wp.clamp(int(wp.floor(entry + 0.5)), 0, last)]
-            if volume.cap == 1 and phi < 0.0:
+            if volume.cap == 0:
+                last = transfer.shape[0] - 1
+                entry = (phi / volume.depth * 0.5 + 0.5) * float(last)
+                over = transfer[wp.clamp(int(wp.floor(entry + 0.5)), 0, last)]
+            elif phi < 0.0:  # values are those of the body: nothing is shown around it
                 c = vector_at(field.colour, volume, x)
                 over = wp.vec4f(c[0], c[1], c[2], 1.0)
     return over

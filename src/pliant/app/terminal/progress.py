@@ -14,7 +14,7 @@ QUIET_INTERVAL = 10.0
 
 
 class Progress:
-    """Call `reach(done)` as the work goes on."""
+    """Call `reach(done)` as the work goes on, with what else there is to say."""
 
     def __init__(self, what: str, total: int, done: int = 0):
         self._what, self._total, self._first = what, total, done
@@ -22,19 +22,20 @@ class Progress:
         self._bar: Any = None
         self._task: Any = None
 
-    def reach(self, done: int) -> None:
-        """`done` of the total are done."""
+    def reach(self, done: int, told: str = "") -> None:
+        """`done` of the total are done; told: how it goes, shown behind what is done."""
         now = monotonic()
         if now - self._begun < PATIENCE:
             return
         if not sys.stderr.isatty():
             if now - self._shown >= QUIET_INTERVAL:
                 self._shown = now
-                sys.stderr.write(f"{self._what}: {done} of {self._total}\n")
+                more = f", {told}" if told else ""
+                sys.stderr.write(f"{self._what}: {done} of {self._total}{more}\n")
                 sys.stderr.flush()
             return
         bar = self._bar or self._open(done)
-        bar.update(self._task, completed=done)
+        bar.update(self._task, completed=done, told=told)
 
     def _open(self, done: int) -> Any:
         from rich.console import Console
@@ -45,11 +46,12 @@ class Progress:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
+            TextColumn("{task.fields[told]}"),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             transient=True,
         )
-        self._task = self._bar.add_task(self._what, total=self._total, completed=done)
+        self._task = self._bar.add_task(self._what, total=self._total, completed=done, told="")
         self._bar.start()
         return self._bar
 
