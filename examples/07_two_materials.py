@@ -1,8 +1,9 @@
 """A rod, half of it ten times stiffer, is pulled: the two halves are springs in series.
 
 A material may have regions, each a shape with numbers of its own (or an array with a value for
-every cell): a cell is of the region that holds its middle. With Poisson's ratio 0 the rod is a chain of springs:
-its end moves by F / A (L1 / E1 + L2 / E2), to the solver's tolerance, on any grid.
+every cell): a cell is of the region that holds its middle. With Poisson's ratio 0 the rod is a
+chain of springs: its end moves by F / A (L1 / E1 + L2 / E2), to the solver's tolerance, on any
+grid.
 """
 
 import numpy as np
