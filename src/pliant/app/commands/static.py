@@ -80,12 +80,11 @@ def rest_scene(
         f"({', '.join(f'{c:.4g}' for c in built.body.nodes[most])})",
     ]
     if folder is not None:
-        from pliant.app.folders.export import write_frame
+        from pliant.app.folders.export import FrameWriter
         from pliant.app.pictures.picture import render, save_png
 
         folder.mkdir(parents=True, exist_ok=True)
-        stress = built.stress().at(u).von_mises
-        write_frame(folder / "rest.vtu", built.body, u, stress=stress)
+        FrameWriter(built).write(folder / "rest.vtu", u)
         save_png(folder / "rest.png", render(built, built.body.nodes + u))
         lines.append(f"files in {folder}: rest.vtu, rest.png")
         result["out"] = str(folder)
