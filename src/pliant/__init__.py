@@ -41,6 +41,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in _HOMES
     from pliant.fem.bodies.tet_body import TetBody
     from pliant.fem.laws import energy
     from pliant.fem.material import Branch, Material
+    from pliant.fem.material_regions import MaterialRegion
     from pliant.geometry import shapes
     from pliant.geometry.load import load_shape
     from pliant.inverse.curves.curve_fit import CurveFit, CurveFits, fit_curve
@@ -85,6 +86,7 @@ _HOMES = {
     "fem.bodies.grid_body": "GridBody",
     "fem.laws": "energy",
     "fem.material": "Branch Material",
+    "fem.material_regions": "MaterialRegion",
     "fem.bodies.tet_body": "TetBody",
     "geometry.load": "load_shape",
     "inverse.curves.curve_fit": "CurveFit CurveFits fit_curve",
@@ -151,9 +153,9 @@ __all__ = [
     "BadInput", "Body", "BodyForce", "Branch", "Camera", "CentralDifferences", "ContactLaw",
     "Curve", "CurveFit", "CurveFits", "Energies", "Experiment", "FieldPenalty", "Fit", "Fixed",
     "GeneralisedAlpha", "GridBody", "HHT", "ImplicitEuler", "LevelSets", "LinearAcceleration",
-    "Material", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2", "Newmark3",
-    "NodeMotions", "Observations", "Obstacle", "Opinion", "Plane", "PliantError", "PointLoad",
-    "PointMass", "Prediction", "Pressure", "Prior", "Scan", "Scene", "Simulation",
+    "Material", "MaterialRegion", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2",
+    "Newmark3", "NodeMotions", "Observations", "Obstacle", "Opinion", "Plane", "PliantError",
+    "PointLoad", "PointMass", "Prediction", "Pressure", "Prior", "Scan", "Scene", "Simulation",
     "SimulationStopped", "SmallWorld", "Snapshot", "SolverFailure", "Start", "TetBody",
     "TrackedPoints", "Traction", "Trajectory", "energy", "fit_curve", "fuse", "laws", "load_curve",
     "load_observations", "load_scene", "load_shape", "load_tracks", "modes", "observe", "predict",

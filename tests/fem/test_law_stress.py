@@ -58,7 +58,7 @@ def test_pictures_and_exports_show_the_law(tmp_path):
     """Stretched to twice its length, sides held: s_x - s_y = 3 mu / 2 of a neo-Hookean body."""
     import meshio
 
-    from pliant.app.formats.sequence import write_vtu_sequence
+    from pliant.app.formats.sequence import write_cell_sequence
     from pliant.app.render.colouring import Colouring
     from pliant.dynamics.trajectory import Trajectory
 
@@ -68,6 +68,6 @@ def test_pictures_and_exports_show_the_law(tmp_path):
     expected = 1.5 * E / (2.0 * (1.0 + NU))
     np.testing.assert_allclose(Colouring(scene, "stress").at_nodes(u), expected, rtol=1e-9)
     run = Trajectory(scene, np.zeros(1), u[None], 0.0 * u[None], 0.0 * u, np.zeros(0, int))
-    write_vtu_sequence(tmp_path, run)
+    write_cell_sequence(tmp_path, run)
     written = meshio.read(tmp_path / "frame_000000.vtu").cell_data["von_mises"][0]
     np.testing.assert_allclose(written, expected, rtol=1e-9)

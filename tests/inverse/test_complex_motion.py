@@ -1,5 +1,7 @@
 """Tangents of whole simulations by complex steps: an independent copy in NumPy agrees to 1e-8."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -49,11 +51,21 @@ def scene_of(body, **options):
     return pl.Scene(body, MATERIAL, **{**motion, **options})
 
 
+def two_halves():
+    inner = pl.shapes.half_space(normal=(-1, 0, 0), offset=-0.3)
+    region = pl.MaterialRegion(inner, youngs_modulus=4000.0, density=2.0)
+    return pl.Material(2000.0, 0.3, 1.2, regions=[region])
+
+
 WALL = [pl.Fixed(pl.shapes.half_space(normal=(1, 0, 0), offset=0.1))]
 CASES = {
     "cut cells on a wall": (lambda: scene_of(ball(), fixed=WALL), BASE),
     "slivers of a scheme that damps nothing": (
         lambda: scene_of(ball(), fixed=WALL, integrator=pl.Newmark2(dt=0.02)), BASE,
+    ),
+    "two materials": (
+        lambda: replace(scene_of(ball(), fixed=WALL), material=two_halves()),
+        {"youngs_modulus": 2000.0, "poisson_ratio": 0.3, "regions.0.youngs_modulus": 4000.0},
     ),
     "a turned lattice": (lambda: scene_of(turned_block(), fixed=WALL), BASE),
     "frames of columns": (

@@ -142,6 +142,24 @@ def test_contact_that_follows_the_modulus():
     check(scene, {"youngs_modulus": 500.0, "ground_offset": scene.obstacles[0].offset})
 
 
+def test_numbers_of_regions():
+    """Of the body outside of a region and of the region itself, with the contact that follows."""
+    region = pl.MaterialRegion(
+        pl.shapes.half_space(normal=(1, 0, 0), offset=0.1), youngs_modulus=900.0, poisson_ratio=0.2
+    )
+    scene = replace(
+        falling(integrator=pl.GeneralisedAlpha(0.01)), contact=pl.ContactLaw(),
+        material=replace(SOFT, regions=[region]),
+    )  # fmt: skip
+    check(
+        scene,
+        {
+            "youngs_modulus": 500.0, "poisson_ratio": 0.3, "regions.0.youngs_modulus": 900.0,
+            "regions.0.poisson_ratio": 0.2,
+        },
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("make", [held, falling])
 def test_tangent_and_adjoint_over_thirty_steps(make):
     misfit = Misfit(make(integrator=pl.Newmark1(0.02, 0.6)), MATERIAL, steps=30)

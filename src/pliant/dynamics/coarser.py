@@ -11,7 +11,7 @@ from pliant.fem.bodies.grid_body import GridBody
 
 
 def can_coarsen(scene: Scene) -> bool:
-    """True for bodies on a grid with a shape to cut again and one material throughout."""
+    """True for bodies on a grid with a shape to cut again, of one material or of regions."""
     m = scene.material
     uniform = all(np.ndim(v) == 0 for v in (m.youngs_modulus, m.poisson_ratio, m.density))
     return scene.body.is_grid and scene.body.shape is not None and uniform
@@ -20,11 +20,13 @@ def can_coarsen(scene: Scene) -> bool:
 def coarser(scene: Scene, *, space: float = 2.0, time: float = 2.0) -> Scene:
     """Spacing times `space` and time step times `time` (below 1: finer).
 
-    Regions, loads and obstacles are shapes, so they mean the same on the other grid.
+    Regions (of the material, too), loads and obstacles are shapes, so they mean the same on the
+    other grid.
     """
     if space != 1.0 and not can_coarsen(scene):
         raise BadInput(
-            "Only a body on a grid, made from a shape and of one material, can be coarsened."
+            "Only a body on a grid, made from a shape and without values for single cells, can be "
+            "coarsened."
         )
     old = scene.integrator
     body = scene.body

@@ -68,7 +68,7 @@ class Constitution:
 
     def moduli(self) -> tuple[np.ndarray, np.ndarray]:
         """Lame coefficients of the cells at small strain, (cells,) [Pa]."""
-        return self.scene.material.lame(len(self.scene.body.cells))
+        return self.scene.cell_material.lame(len(self.scene.body.cells))
 
     def law_by_moduli(self) -> Slopes | None:
         """d p / d lambda and d p / d mu of the law, (cells, parameters), where it follows them."""
@@ -148,7 +148,7 @@ class _Energy(Constitution):
         starts: Any = law.energy.starts
         assert starts is not None
         cells = len(self.scene.body.cells)
-        lam, mu = self.scene.material.lame(cells)
+        lam, mu = self.scene.cell_material.lame(cells)
         out = []
         for d_lam, d_mu in ((1j * STEP, 0.0), (0.0, 1j * STEP)):
             l, m = lam + d_lam, mu + d_mu
@@ -167,7 +167,7 @@ class _Energy(Constitution):
         return lam, mu
 
     def _named(self, name: str) -> Law:
-        m = self.scene.material
+        m = self.scene.cell_material
         return find_law(name).from_moduli(m.youngs_modulus, m.poisson_ratio)
 
 
@@ -274,7 +274,7 @@ class _LinearStress:
         from pliant.fem.forces.stress import StressField
 
         self._field = StressField(scene.body, model=scene.model)
-        self._moduli = scene.material.lame(len(scene.body.cells))
+        self._moduli = scene.cell_material.lame(len(scene.body.cells))
 
     def at(self, u: np.ndarray) -> "Stresses":
         return self._field.at(u, *self._moduli)

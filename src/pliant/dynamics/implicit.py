@@ -141,7 +141,7 @@ class ImplicitModel(Model):
 
     def update(self, scene: Scene) -> None:
         """Take over a variant of the scene: the same body and walls, other numbers."""
-        self.scene, self.material = scene, scene.material
+        self.scene, self.material = scene, scene.cell_material
         self.version += 1
         self.linearised_at = None
         self._steady_force: np.ndarray | None = None
@@ -163,7 +163,7 @@ class ImplicitModel(Model):
             self.preconditioner.expect_contrast(float(stiffness.max() / stiffness.min()))
             self.preconditioner.expect_bulk(float((lam / mu).max()))
         self.attached = attached_masses(scene.attached, scene.body)
-        self.inertia.set_density(scene.material.densities(self.cell_count), self.attached)
+        self.inertia.set_density(scene.cell_material.densities(self.cell_count), self.attached)
         self.loads.set_weight(self.masses, vector3("gravity", scene.gravity))
         if self.touch is not None:
             E = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
@@ -426,7 +426,7 @@ class ImplicitModel(Model):
 
 def _burden(scene: Scene) -> float:
     """Pressure [Pa] of a body's own weight beyond what its modulus easily bears."""
-    return max(0.0, own_weight(scene) - LIGHT * float(np.mean(scene.material.youngs_modulus)))
+    return max(0.0, own_weight(scene) - LIGHT * float(np.mean(scene.cell_material.youngs_modulus)))
 
 
 def make_preconditioner(scene: Scene, free: np.ndarray, bulk: float) -> Preconditioner:

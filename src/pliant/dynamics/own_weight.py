@@ -13,12 +13,12 @@ def own_weight(scene: Scene) -> float:
     """Pressure rho g L [Pa] that a column as long as the body exerts on its foot."""
     length = float(np.ptp(scene.body.nodes, axis=0).max())
     gravity = float(np.linalg.norm(vector3("gravity", scene.gravity)))
-    return float(np.mean(scene.material.density)) * gravity * length
+    return float(np.mean(scene.cell_material.density)) * gravity * length
 
 
 def weight_warning(scene: Scene) -> list[str]:
     """A sentence where nothing elastic could bear its own weight: most likely a wrong unit."""
-    modulus = float(np.mean(scene.material.youngs_modulus))
+    modulus = float(np.mean(scene.cell_material.youngs_modulus))
     share = own_weight(scene) / modulus
     if share <= LARGEST_LOAD or not (scene.fixed or scene.obstacles):
         return []

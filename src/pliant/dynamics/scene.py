@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -86,8 +87,8 @@ class Scene(World):
         object.__setattr__(self, "start", start_of(self.start, self))
         for mass in self.attached:
             mass.check(self.body)
-        self.material.lame(len(self.body.cells))  # per-cell arrays must fit the body
-        self.material.densities(len(self.body.cells))
+        self.cell_material.lame(len(self.body.cells))  # per-cell arrays must fit the body
+        self.cell_material.densities(len(self.body.cells))
         if isinstance(self.law, Law):
             self.law.table(len(self.body.cells))
         elif self.law is not None:
@@ -98,6 +99,14 @@ class Scene(World):
         """How it begins, in full."""
         assert isinstance(self.start, Start)
         return self.start
+
+    @cached_property
+    def cell_material(self) -> Material:
+        """The material of the body's cells: `material` with its regions spread over them."""
+        try:
+            return self.material.on(self.body)
+        except BadInput as error:
+            raise BadInput(f"material.{error}") from error
 
     @property
     def constitution(self) -> Constitution:
@@ -134,7 +143,7 @@ class Scene(World):
 
     @property
     def can_coarsen(self) -> bool:
-        """True for bodies on a grid with a shape to cut again and one material throughout."""
+        """True for bodies on a grid with a shape to cut again, of one material or of regions."""
         from pliant.dynamics.coarser import can_coarsen
 
         return can_coarsen(self)

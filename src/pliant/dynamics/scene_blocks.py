@@ -5,6 +5,7 @@ with moduli, masses and the like. From the one to the other is written here once
 derivative. A new quantity that may be fitted is a new Block, entered in BLOCKS.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from types import SimpleNamespace
@@ -18,23 +19,54 @@ from pliant.dynamics.model import Block, Parameters
 from pliant.dynamics.obstacles import Plane
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.laws.law import Law
+from pliant.fem.material_regions import NOBODY, owners
 
 if TYPE_CHECKING:
     from pliant.dynamics.implicit import ImplicitModel
+
+REGION = re.compile(r"regions\.(\d+)\.")
+"""Numbers of a region of the material are named regions.<which>.<number>."""
 
 LAW_PREFIX = "law."
 """Parameters of a material law are named law.<parameter>."""
 
 
 class MaterialBlock(Block):
-    """A number of the material, uniform unless its value is one per cell."""
+    """A number of the material, uniform unless its value is one per cell.
+
+    With regions it is that of the body outside of them; regions.2.youngs_modulus is a region's.
+    """
+
+    @property
+    def number(self) -> str:
+        """What it is of the body or of a region."""
+        return self.name.rpartition(".")[2]
+
+    @property
+    def region(self) -> int:
+        """Whose number it is: NOBODY for the body's own."""
+        found = REGION.match(self.name)
+        return NOBODY if found is None else int(found.group(1))
 
     def get(self, scene: Scene):
-        return getattr(scene.material, self.name)
+        own = scene.material if self.region == NOBODY else scene.material.regions[self.region]
+        return getattr(own, self.number)
 
     def put(self, scene: Scene, value: np.ndarray) -> Scene:
-        own = float(value[0]) if len(value) == 1 else value
-        return replace(scene, material=replace(scene.material, **{self.name: own}))
+        change = {self.number: float(value[0]) if len(value) == 1 else value}
+        material = scene.material
+        if self.region != NOBODY:
+            regions = list(material.regions)
+            regions[self.region] = replace(regions[self.region], **change)
+            change = {"regions": regions}
+        return replace(scene, material=replace(material, **change))
+
+    def held(self, model: "ImplicitModel") -> np.ndarray | float:
+        """1 in the cells that have this number, else 0."""
+        regions = model.scene.material.regions
+        if not regions:
+            return 1.0
+        return (owners(model.scene.body, regions, self.number) == self.region).astype(float)
 
     def push(self, model: "ImplicitModel", change: np.ndarray) -> Parameters:
         return Parameters({self.name: float(change[0])})
@@ -47,6 +79,7 @@ class YoungsModulus(MaterialBlock):
         _require_moduli(scene, self.name)
 
     def push(self, model, change):
+        change = change * self.held(model)
         relative = change / model.material.youngs_modulus
         p = Parameters(lam=model.lam * relative, mu=model.mu * relative)
         if model.contact is not None:  # follows the mean modulus
@@ -61,7 +94,7 @@ class YoungsModulus(MaterialBlock):
         out = (dual["lam"] * model.lam + dual["mu"] * model.mu) / E
         if model.contact is not None:
             out = out + dual["contact_stiffness"] * model.contact.stiffness_per_modulus / size
-        return out
+        return out * self.held(model)
 
 
 class PoissonRatio(MaterialBlock):
@@ -77,11 +110,19 @@ class PoissonRatio(MaterialBlock):
         nu = model.material.poisson_ratio
         E = model.mu * 2.0 * (1.0 + nu)
         by_lam = E * (1 + 2 * nu**2) / ((1 + nu) ** 2 * (1 - 2 * nu) ** 2)
+        change = change * self.held(model)
         return Parameters(lam=change * by_lam, mu=-change * E / (2.0 * (1 + nu) ** 2))
 
 
 class Density(MaterialBlock):
     """Uniform density."""
+
+    def check(self, scene: Scene) -> None:
+        if np.ndim(scene.cell_material.density):
+            raise BadInput(
+                "'density' is unknown, but differs from cell to cell: only one density throughout "
+                "can be found."
+            )
 
     def push(self, model, change):
         own = model.masses - model.attached
@@ -383,7 +424,18 @@ def scene_blocks(scene: Scene) -> Mapping[str, Block]:
         for name, unit in BRANCH_UNITS.items()
         if count
     }
-    return _Blocks(BLOCKS | law | branches)
+    return _Blocks(BLOCKS | law | branches | _region_blocks(scene))
+
+
+def _region_blocks(scene: Scene) -> dict[str, Block]:
+    """Moduli and ratios that regions have of their own; no density, see Density."""
+    kinds = {"youngs_modulus": YoungsModulus, "poisson_ratio": PoissonRatio}
+    return {
+        (name := f"regions.{i}.{number}"): kind(name, BLOCKS[number].unit, BLOCKS[number].chart)
+        for i, region in enumerate(scene.material.regions)
+        for number, kind in kinds.items()
+        if getattr(region, number) is not None
+    }
 
 
 class _Blocks(dict[str, Block]):

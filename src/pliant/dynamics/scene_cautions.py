@@ -21,7 +21,7 @@ def _given_density(scene: Scene, labels: Sequence[str], values: np.ndarray) -> l
     if "youngs_modulus" not in labels or "density" in labels or scene.loads:
         return []
     modulus = values[labels.index("youngs_modulus")]
-    density = float(np.mean(scene.material.density))
+    density = float(np.mean(scene.cell_material.density))
     return [
         f"Only youngs_modulus / density is seen, {modulus / density:.5g} per unit density: "
         f"youngs_modulus is as right as the density given ({density:.4g}), which no error bar "

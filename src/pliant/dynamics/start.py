@@ -83,7 +83,7 @@ def start_of(given: "Start | str", scene: "Scene") -> Start:
         material = Material(
             youngs_modulus=mu * (3.0 * lam + 2.0 * mu) / (lam + mu),
             poisson_ratio=0.5 * lam / (lam + mu),
-            density=float(np.mean(scene.material.densities(len(scene.body.cells)))),
+            density=float(np.mean(scene.cell_material.densities(len(scene.body.cells)))),
         )
         start = replace(start, reference=material)
     return start

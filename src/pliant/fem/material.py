@@ -1,11 +1,16 @@
-"""Isotropic linear elastic material, uniform or a value per cell, and its viscoelastic branches."""
+"""Isotropic linear elastic material: uniform, by region or a value per cell; its branches."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.fem.material_regions import NUMBERS, MaterialRegion, composed, owners
+
+if TYPE_CHECKING:
+    from pliant.fem.bodies.body import Body
 
 Value = float | np.ndarray
 
@@ -40,6 +45,7 @@ class Material:
     branches: a generalised Maxwell (Prony) element; youngs_modulus is then the long-term one. To a
     small strain of angular frequency w the body answers with the storage modulus
     E + sum E_i (w t_i)^2 / (1 + (w t_i)^2) and the loss modulus sum E_i w t_i / (1 + (w t_i)^2).
+    regions: parts of the body that are made of something else (fem.material_regions).
     """
 
     youngs_modulus: Value = 2000.0
@@ -48,28 +54,45 @@ class Material:
     mass_damping: float = 0.0
     stiffness_damping: float = 0.0
     branches: Sequence[Branch] = ()
+    regions: Sequence[MaterialRegion] = ()
 
     def __post_init__(self):
+        object.__setattr__(self, "regions", tuple(self.regions))
         object.__setattr__(self, "branches", tuple(self.branches))
         for branch in self.branches:
             if not isinstance(branch, Branch):
                 raise BadInput(
                     f"branches must be pl.Branch(modulus=..., time=...), not {branch!r}."
                 )
-        _check("youngs_modulus", self.youngs_modulus, lambda v: v > 0.0, "must be positive")
-        _check(
-            "poisson_ratio",
-            self.poisson_ratio,
-            lambda v: (v > -1.0) & (v < 0.5),
-            "must lie between -1 and 0.5, both excluded (0.5 is incompressible: try 0.49)",
-        )
+        for name, (allowed, demand) in _DEMANDS.items():
+            _check(name, getattr(self, name), allowed, demand)
         _check_contrast("youngs_modulus", self.youngs_modulus)
         _check_contrast("density", self.density)
-        _check("density", self.density, lambda v: v > 0.0, "must be positive")
+        for i, region in enumerate(self.regions):
+            if not isinstance(region, MaterialRegion):
+                raise BadInput(f"regions must be pl.MaterialRegion(shape, ...), not {region!r}.")
+            for name, (allowed, demand) in _DEMANDS.items():
+                if (value := getattr(region, name)) is not None:
+                    _check_one(f"regions[{i}].{name}", value, allowed, demand)
         _check("mass_damping", self.mass_damping, lambda v: v >= 0.0, "must not be negative")
         _check(
             "stiffness_damping", self.stiffness_damping, lambda v: v >= 0.0, "must not be negative"
         )
+
+    def on(self, body: "Body") -> "Material":
+        """The same without regions: modulus, ratio and density of every cell where they differ."""
+        if not self.regions:
+            return self
+        given = {n for n in NUMBERS if any(getattr(r, n) is not None for r in self.regions)}
+        cells = {
+            name: composed(
+                owners(body, self.regions, name),
+                per_cell(name, getattr(self, name), len(body.cells)),
+                [getattr(region, name) for region in self.regions],
+            )
+            for name in sorted(given)
+        }
+        return replace(self, regions=(), **cells)
 
     def lame(self, cell_count: int) -> tuple[np.ndarray, np.ndarray]:
         """lambda = E nu / ((1 + nu)(1 - 2 nu)) and mu = E / (2 (1 + nu)), one per cell [Pa]."""
@@ -114,6 +137,17 @@ def per_cell(name: str, value: Value, count: int) -> np.ndarray:
     return array
 
 
+_DEMANDS = {
+    "youngs_modulus": (lambda v: v > 0.0, "must be positive"),
+    "poisson_ratio": (
+        lambda v: (v > -1.0) & (v < 0.5),
+        "must lie between -1 and 0.5, both excluded (0.5 is incompressible: try 0.49)",
+    ),
+    "density": (lambda v: v > 0.0, "must be positive"),
+}
+"""What the numbers of a body or a region must be."""
+
+
 def _check_contrast(name: str, value: Value) -> None:
     array = np.asarray(value, float)
     if array.ndim and array.size and array.max() > MOST_CONTRAST * array.min() > 0.0:
@@ -121,6 +155,12 @@ def _check_contrast(name: str, value: Value) -> None:
             f"{name} goes from {array.min():g} to {array.max():g}, more than double precision can "
             "tell apart; bring the cells closer to each other."
         )
+
+
+def _check_one(name: str, value: Value, allowed, demand: str) -> None:
+    if np.ndim(value) != 0:
+        raise BadInput(f"{name} must be one number, not {value!r}.")
+    _check(name, value, allowed, demand)
 
 
 def _check(name: str, value: Value, allowed, demand: str) -> None:

@@ -5,7 +5,7 @@ memory is taken for it.
 """
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,9 @@ from pliant.geometry.volume import Volume, field_from_volume
 
 FIELD_SUFFIXES = (".npz", ".npy", ".nrrd", ".nii", ".nii.gz")
 
+MOST_LABELS = 1000
+"""In one list; anatomical atlases have a few hundred."""
+
 MAX_FILE_BYTES = 4 * 1024**3
 """Largest field file read: 512^3 nodes of the widest number."""
 
@@ -34,7 +37,8 @@ def load_field(
     spacing: Any = None,
     *,
     level: float | None = None,
-    label: int | None = None,
+    label: int | Sequence[int] | None = None,
+    nearest: bool = False,
 ) -> SampledField:
     """The solid in a grid file; `origin` and `spacing` replace what the file says.
 
@@ -43,7 +47,9 @@ def load_field(
     pliant[medical]. Voxels that are not cubes (spacing may be one number per axis) are resampled
     to the smallest edge.
     Floating-point values are signed distances, negative inside. Integers are labels, inside where
-    they are not zero, or equal to `label`. With `level`, inside is where the value exceeds it.
+    they are not zero, or equal to `label` or to one of several. With `level`, inside is where the
+    value exceeds it. With `nearest` and a label, inside is what lies nearer to it than to any other
+    label but 0: a part of a body, with no rim of its own.
     """
     path = Path(path)
     ending = field_suffix(path)
@@ -55,7 +61,7 @@ def load_field(
         if level is not None:
             level = source["level"] = number("field", "level", level)
         if label is not None:
-            label = source["label"] = int(number("field", "label", label))
+            label = source["label"] = _labels(label)
         volume = _READERS[ending](path)
         if spacing is not None:
             steps = _per_axis(spacing, volume.values.ndim)
@@ -65,7 +71,11 @@ def load_field(
             start = vector("field", "origin", origin, dims=(volume.values.ndim,))
             volume = replace(volume, origin=start)
             source["origin"] = list(start)
-        return field_from_volume(volume, level=level, label=label, source=source)
+        if nearest:
+            if label is None:
+                raise BadInput("nearest needs a label.")
+            source["nearest"] = True
+        return field_from_volume(volume, level=level, label=label, nearest=nearest, source=source)
 
 
 @describes("field")
@@ -75,10 +85,23 @@ def field(
     origin: Any = None,
     spacing: Any = None,
     level: float | None = None,
-    label: int | None = None,
+    label: int | Sequence[int] | None = None,
+    nearest: bool = False,
 ) -> Shape:
     """A shape from a field file, as scene files refer to it."""
-    return load_field(file, origin, spacing, level=level, label=label)
+    return load_field(file, origin, spacing, level=level, label=label, nearest=nearest)
+
+
+def _labels(label: Any) -> int | list[int]:
+    """One whole number, or a list of them."""
+    several = isinstance(label, list | tuple | np.ndarray)
+    if several and not 0 < len(label) <= MOST_LABELS:
+        raise BadInput(f"field: label must be one number or a list of 1 to {MOST_LABELS}.")
+    found = [number("field", "label", one) for one in (label if several else [label])]
+    for one in found:
+        if one != int(one):
+            raise BadInput(f"field: a label is a whole number, not {one:g}.")
+    return [int(one) for one in found] if several else int(found[0])
 
 
 def field_suffix(path: Path) -> str | None:

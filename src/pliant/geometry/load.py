@@ -9,13 +9,13 @@ from pliant.geometry.field_files import FIELD_SUFFIXES, field_suffix, load_field
 from pliant.geometry.mesh_files import MESH_SUFFIXES, load_mesh
 from pliant.geometry.shape import Shape
 
-_FIELD_OPTIONS = ["origin", "spacing", "level", "label"]
+_FIELD_OPTIONS = ["origin", "spacing", "level", "label", "nearest"]
 
 
 def load_shape(path: str | Path, **options: Any) -> Shape:
     """The shape in a file: a grid (.npz .npy .nrrd .nii .nii.gz) or a mesh (.ply .obj .stl ...).
 
-    options: those of `load_field` (origin, spacing, level, label); meshes have none.
+    options: those of `load_field` (origin, spacing, level, label, nearest); meshes have none.
     """
     path = Path(path)
     is_field = field_suffix(path) is not None

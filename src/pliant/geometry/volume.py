@@ -1,5 +1,6 @@
 """Voxel volumes and their conversion to a signed distance on cubic cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,9 @@ from scipy import ndimage
 
 from pliant.core.errors import BadInput
 from pliant.geometry.field import SampledField, check_size, checked_values
+
+BORDER = 2
+"""Voxels around a volume of labels within which its bodies may still lie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +54,12 @@ def oriented(values: np.ndarray, matrix: np.ndarray, origin: np.ndarray) -> Volu
 
 
 def field_from_volume(
-    volume: Volume, *, level: float | None, label: int | None, source: dict[str, Any] | None
+    volume: Volume,
+    *,
+    level: float | None,
+    label: int | Sequence[int] | None,
+    nearest: bool = False,
+    source: dict[str, Any] | None,
 ) -> SampledField:
     """The volume as a field on cubic cells (see `load_field` for what counts as inside)."""
     if volume.spacing is None:
@@ -59,6 +68,11 @@ def field_from_volume(
     origin = volume.origin or (0.0,) * volume.values.ndim
     values = checked_values(volume.values)
     labels = volume.values.dtype.kind in "iub" or level is not None or label is not None
+    if nearest:
+        values = np.pad(values, BORDER)
+        origin = tuple(o - BORDER * h for o, h in zip(origin, steps, strict=True))
+        values = _nearest(values, _inside(values, level, label), steps)
+        labels = False  # no distance of a surface that could be made smooth
     if labels:
         values = distance_from_mask(_inside(values, level, label), steps)
     h = float(steps.min())
@@ -71,12 +85,31 @@ def field_from_volume(
     return result
 
 
-def _inside(values: np.ndarray, level: float | None, label: int | None) -> np.ndarray:
+def _nearest(values: np.ndarray, inside: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Half the difference of the distances to the voxels inside and to those of other labels.
+
+    Negative wherever the nearest voxel that has a label at all is inside: with every label's share
+    the whole space is told apart, without gaps where smooth surfaces of single labels round off.
+    Halfway between two labels is inside either.
+    """
+    others = (values != 0.0) & ~inside
+    near = np.asarray(ndimage.distance_transform_edt(~inside, sampling=steps))
+    if not others.any():
+        return np.full(values.shape, -float(steps.max()))
+    far = np.asarray(ndimage.distance_transform_edt(~others, sampling=steps))
+    return 0.5 * (near - far) - 1e-9 * float(steps.min())
+
+
+def _inside(
+    values: np.ndarray, level: float | None, label: int | Sequence[int] | None
+) -> np.ndarray:
     if level is not None and label is not None:
         raise BadInput("give either level or label, not both.")
     if label is not None:
-        inside = values == label
-        what = f"equals the label {label}"
+        several = np.atleast_1d(label)
+        missing = [one for one in several if not (values == one).any()]  # each must be there
+        inside = np.isin(values, several) & (not missing)
+        what = f"equals the label {missing[0]}" if missing else ""
     else:
         inside = values > (0.0 if level is None else level)
         what = "is above zero" if level is None else f"exceeds the level {level:g}"

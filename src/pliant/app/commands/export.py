@@ -34,8 +34,16 @@ ENDINGS = {
     "obj": (),
     "ply": (),
     "vtu": (),
+    "vtk": (),
+    "nrrd": (),
 }
 """Formats and the endings of their files; those without are folders, one file a frame."""
+
+
+CELLS = ("vtu", "vtk", "nrrd")
+"""Formats of the body itself, not of its surface: their lengths may be in other units."""
+
+UNITS = {"m": 1.0, "cm": 1e2, "mm": 1e3}
 
 
 def register(app: typer.Typer) -> None:
@@ -51,7 +59,8 @@ def export_motion(
         typer.Option(
             "--format",
             help=f"{', '.join(ENDINGS)}; by the ending of --out if not given. gltf opens in "
-            "Blender and browsers, vtu in ParaView; obj, ply and vtu are folders.",
+            "Blender and browsers, vtu in ParaView, vtk (legacy) and nrrd (displacement fields) in "
+            "3D Slicer; obj, ply, vtu, vtk and nrrd are folders.",
         ),
     ] = None,
     out: Annotated[
@@ -63,6 +72,10 @@ def export_motion(
     every: Annotated[int, typer.Option("--every", help="Every K-th saved frame.")] = 1,
     mesh: MeshOption = None,
     fit_mesh: FitMeshOption = False,
+    units: Annotated[
+        str,
+        typer.Option("--units", help=f"Lengths in vtu, vtk and nrrd: {', '.join(UNITS)}."),
+    ] = "m",
     steps: StepsOption = None,
     shape: ShapeOption = None,
     overwrite: OverwriteOption = False,
@@ -76,6 +89,10 @@ def export_motion(
     if every < 1:
         raise BadInput(f"--every must be at least 1, not {every}.")
     kind, path = target(kind, out, Path(scene).stem)
+    if units not in UNITS:
+        raise BadInput(f"--units must be one of {', '.join(UNITS)}, not '{units}'.")
+    if units != "m" and kind not in CELLS:
+        raise BadInput(f"--units goes with --format {', '.join(CELLS)}; others are in metres.")
     if ENDINGS[kind]:
         require_free_file(path, overwrite=overwrite)
     else:
@@ -83,7 +100,9 @@ def export_motion(
     _require_extra(kind)
     set_machine(device, threads)
     run = motion_of(scene, shape=shape, steps=steps, rest=True)
-    frames = write_motion(run, kind, path, every=every, mesh=mesh, fit_mesh=fit_mesh)
+    frames = write_motion(
+        run, kind, path, every=every, mesh=mesh, fit_mesh=fit_mesh, scale=UNITS[units]
+    )
     result = {"out": str(path), "format": kind, "frames": frames}
     answer(result, [f"{frames} frame{'s' * (frames != 1)} in {path}"], as_json=as_json)
 
@@ -117,10 +136,18 @@ def write_motion(
     every: int = 1,
     mesh: str | None = None,
     fit_mesh: bool = False,
+    scale: float = 1.0,
 ) -> int:
-    """Write a run; returns how many frames there are. mesh: a file carried by the body."""
+    """Write a run; returns how many frames there are. mesh: a file carried by the body.
+
+    scale: of lengths in the formats CELLS.
+    """
     from pliant.app.formats.gltf import write_gltf
-    from pliant.app.formats.sequence import write_sequence, write_vtu_sequence
+    from pliant.app.formats.sequence import (
+        write_cell_sequence,
+        write_displacement_fields,
+        write_sequence,
+    )
     from pliant.app.formats.surface_motion import surface_motion
     from pliant.app.formats.usd import write_usd
     from pliant.app.pictures.motion_pictures import Look, draw_motion
@@ -129,8 +156,12 @@ def write_motion(
     carried = load_render_mesh(run.scene.body, mesh, fit=fit_mesh) if mesh else None
     count = len({*range(0, len(run.times), every), len(run.times) - 1})
     with progress(f"writing {kind}", count) as shown:
-        if kind == "vtu":
-            write_vtu_sequence(path, run, every=every, progress=shown.reach)
+        if kind == "nrrd":
+            write_displacement_fields(path, run, every=every, scale=scale, progress=shown.reach)
+        elif kind in CELLS:
+            write_cell_sequence(
+                path, run, f".{kind}", every=every, scale=scale, progress=shown.reach
+            )
         elif kind in ("mp4", "gif"):
             draw_motion(
                 _thinned(run, every), path, Look(), mesh=carried,
@@ -174,6 +205,7 @@ def _require_extra(kind: str) -> None:
     needs = {
         "usd": ("pxr", "usd-core", "usd"),
         "mp4": ("imageio_ffmpeg", "imageio-ffmpeg", "video"),
+        "nrrd": ("nrrd", "pynrrd", "medical"),
     }
     if kind in needs:
         module, package, extra = needs[kind]

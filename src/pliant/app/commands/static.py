@@ -137,7 +137,7 @@ def _leave(
     overwrite: bool,
 ) -> None:
     """A run directory of the unloaded body and of its rests under growing shares of the load."""
-    from pliant.app.folders.export import write_frame
+    from pliant.app.folders.export import FrameWriter
     from pliant.app.folders.run_directory import WORK, Snapshot, describe
     from pliant.app.folders.runs import export_frames
     from pliant.app.folders.settling import settled
@@ -156,9 +156,7 @@ def _leave(
             directory.write_state(Snapshot(k, load, u, still, own, work))
         export_frames(scene, directory)
         u = rests[-1][1]
-        write_frame(
-            directory.path / "rest.vtu", scene.body, u, stress=scene.stress().at(u).von_mises
-        )
+        FrameWriter(scene).write(directory.path / "rest.vtu", u)
         picture = render(scene, scene.body.nodes + u)
         save_png(directory.path / "rest.png", picture)
         told = {"status": "finished", "kind": "rest", "steps": len(rests), "files_digest": digest}

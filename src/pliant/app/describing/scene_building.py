@@ -27,6 +27,7 @@ from pliant.fem.bodies.grid_body import GridBody
 from pliant.fem.bodies.tet_body import TetBody
 from pliant.fem.laws.tables import law_of
 from pliant.fem.material import Branch, Material
+from pliant.fem.material_regions import NUMBERS, MaterialRegion
 from pliant.geometry.describe import shape_from_dict
 from pliant.geometry.field_files import field_suffix
 from pliant.geometry.shape import Shape
@@ -204,6 +205,7 @@ def _material(table: SceneTable) -> Material:
             value(m.youngs_modulus), value(m.poisson_ratio), value(m.density),
             m.mass_damping or 0.0, m.stiffness_damping or 0.0,
             [Branch(b.modulus, b.time) for b in m.branches],
+            [_region(table, i) for i in range(len(m.regions))],
         )  # fmt: skip
         if m.damping_frequencies is None or m.damping_ratios is None:
             return base
@@ -211,6 +213,33 @@ def _material(table: SceneTable) -> Material:
         return base.with_damping_ratios(frequencies=(f[0], f[1]), ratios=(r[0], r[1]))
 
     return _within("material", make)
+
+
+def _region(table: SceneTable, i: int) -> MaterialRegion:
+    t, where = table.material.regions[i], f"regions[{i}]"
+    if (t.shape is None) == (t.label is None):
+        raise BadInput(f"{where}: give a shape, or the label that it has in the scene's volume.")
+    described = t.shape
+    if described is None:
+        described = _labelled(table.shape, t.label)
+        if described is None:
+            raise BadInput(
+                f"{where}.label: the scene's [shape] is no volume of labels; give a shape, "
+                'such as {file = "labels.nrrd", label = 2}.'
+            )
+    numbers = {name: getattr(t, name) for name in NUMBERS}
+    shape = _shape(described, f"{where}.shape" if t.shape is not None else where)
+    return _within(where, lambda: MaterialRegion(shape, **numbers))
+
+
+def _labelled(value: Any, label: Any) -> dict[str, Any] | None:
+    """A shape's table with another label in the one volume that it is made from, or None."""
+    if not isinstance(value, Mapping):
+        return None
+    if isinstance(value.get("file"), str) and field_suffix(Path(value["file"])):
+        return {k: v for k, v in value.items() if k != "level"} | {"label": label, "nearest": True}
+    found = {k: new for k, v in value.items() if (new := _labelled(v, label)) is not None}
+    return {**value, **found} if len(found) == 1 else None
 
 
 def _integrator(table: SceneTable) -> Integrator:

@@ -13,6 +13,7 @@ from pliant.dynamics.obstacles import Obstacle, Plane
 from pliant.dynamics.point_mass import PointMass
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.start import Start
+from pliant.fem.material_regions import NUMBERS, MaterialRegion
 
 
 def describe_scene(scene: Scene) -> dict[str, Any]:
@@ -56,6 +57,8 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         result["material"]["branches"] = [
             {"modulus": b.modulus, "time": b.time} for b in m.branches
         ]
+    if m.regions:
+        result["material"]["regions"] = [_region_table(r) for r in m.regions]
     if scene.attached:
         result["attached"] = [_mass_table(a) for a in scene.attached]
     if scene.fixed:
@@ -67,6 +70,14 @@ def describe_scene(scene: Scene) -> dict[str, Any]:
         law = {f.name: getattr(c, f.name) for f in fields(c)}
         result["contact"] = {k: v for k, v in law.items() if v is not None}
     return result
+
+
+def _region_table(region: MaterialRegion) -> dict[str, Any]:
+    own = {name: getattr(region, name) for name in NUMBERS}
+    return {
+        "shape": region.shape.to_dict(),
+        **{name: float(value) for name, value in own.items() if value is not None},
+    }
 
 
 def _mass_table(one: PointMass) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 
 A `Scene` made here remembers in `source` what its arrays cannot tell: the shape, how the body was
 made from it, the number of steps and the title. Paths are absolute in a dictionary; in a file they
-are relative to it when they lie below its folder.
+are relative to it when they lie below its folder. Long lists are in a file beside it (side_files).
 """
 
 import os
@@ -16,6 +16,7 @@ from typing import Any
 
 from pliant.app.describing.scene_building import BodyMaker, build_scene
 from pliant.app.describing.scene_description import describe_scene, first_difference
+from pliant.app.describing.side_files import read_side, write_side
 from pliant.core.errors import BadInput
 from pliant.core.files import read_toml, write_text
 from pliant.dynamics.scene import Scene
@@ -39,9 +40,13 @@ def load_scene(path_or_name: str | Path) -> Scene:
 
 
 def save_scene(scene: Scene, path: str | Path) -> None:
-    """Write the scene as TOML; the file appears whole or not at all."""
+    """Write the scene as TOML; the file appears whole or not at all.
+
+    Long lists, as a modulus for every cell, go into a file NAME.cells.npz beside it.
+    """
     path = Path(path)
-    description = _with_paths(describe_scene(scene), lambda p: _shortened(p, path.parent))
+    described = write_side(describe_scene(scene), path)
+    description = _with_paths(described, lambda p: _shortened(p, path.parent))
     write_text(path, scene_text(description))
 
 
@@ -62,7 +67,11 @@ def read_description(path: str | Path) -> dict[str, Any]:
     if os.path.islink(path):
         raise BadInput(f"{path}: is a symbolic link; name the file itself.")
     folder = path.absolute().parent
-    return _with_paths(read_toml(path), lambda p: str(folder / p))
+    tables = _with_paths(read_toml(path), lambda p: str(folder / p))
+    try:
+        return read_side(tables)
+    except BadInput as error:
+        raise BadInput(f"{path}: {error}") from error
 
 
 def _with_paths(value: Any, change: Callable[[str], str]) -> Any:

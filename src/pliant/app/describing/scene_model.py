@@ -65,6 +65,16 @@ class BranchTable(Table):
     time: Positive
 
 
+class RegionTable(Table):
+    """[[material.regions]]: a shape, or labels of the scene's own, and what differs there."""
+
+    shape: Description | None = None
+    label: int | Annotated[list[int], Field(min_length=1)] | None = None
+    youngs_modulus: Positive | None = None
+    poisson_ratio: Ratio | None = None
+    density: Positive | None = None
+
+
 class MaterialTable(Table):
     """[material]: numbers, or lists with one number for every cell."""
 
@@ -76,6 +86,7 @@ class MaterialTable(Table):
     damping_frequencies: Annotated[list[Positive], Field(min_length=2, max_length=2)] | None = None
     damping_ratios: Annotated[list[NotNegative], Field(min_length=2, max_length=2)] | None = None
     branches: list[BranchTable] = []
+    regions: list[RegionTable] = []
 
 
 class FixedTable(Table):

@@ -125,6 +125,6 @@ def as_field(starts: dict[str, Any], scene: Scene, kind: str) -> dict[str, Any]:
     """Starts with Young's modulus as one number for every cell."""
     if kind not in KINDS:
         raise BadInput(f"--field must be one of {', '.join(KINDS)}, not '{kind}'.")
-    start = starts.get("youngs_modulus", scene.material.youngs_modulus)
+    start = starts.get("youngs_modulus", scene.cell_material.youngs_modulus)
     values = np.broadcast_to(np.asarray(start, float), (len(scene.body.cells),))
     return starts | {"youngs_modulus": values.tolist()}

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from pliant.app.describing.scene_files import first_difference, read_description, save_scene
+from pliant.app.describing.side_files import side_path
 from pliant.app.describing.typed_files import (
     AskedTable,
     FinishedTable,
@@ -131,7 +132,7 @@ class FitDirectory:
 
     def clear(self) -> None:
         """Remove the files of the fit that is here, and nothing else."""
-        names = (ASKED, HISTORY, SCENE, RESULT, BODY, REPORT, "demo.png")
+        names = (ASKED, HISTORY, SCENE, side_path(SCENE).name, RESULT, BODY, REPORT, "demo.png")
         for name in names:
             (self.path / name).unlink(missing_ok=True)
         if (self.seen_path / RECORD).is_file():

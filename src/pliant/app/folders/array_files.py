@@ -21,24 +21,29 @@ def write_arrays(path: Path, **arrays: np.ndarray) -> None:
         np.savez(stream, allow_pickle=False, **arrays)  # pyright: ignore[reportArgumentType]
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """All arrays of a file; nothing is unpickled, and no header is believed."""
+def read_arrays(
+    path: Path, *, most: int = MOST_NUMBERS, advice: str = "start again with --overwrite"
+) -> dict[str, np.ndarray]:
+    """All arrays of a file; nothing is unpickled, and no header is believed.
+
+    most: numbers in an array; advice: what to do about a damaged file.
+    """
     require_file(path, MAX_BYTES)
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             if len(names) > MOST_ARRAYS:
-                raise damaged(path, f"it holds {len(names)} arrays")
+                raise BadInput(f"it holds {len(names)} arrays")
             found = {}
             for name in names:
                 with archive.open(name) as stream:
                     key = name.removesuffix(".npy")
-                    found[key] = read_npy(stream, key, MOST_NUMBERS)
+                    found[key] = read_npy(stream, key, most)
             return found
     except BadInput as error:
-        raise damaged(path, str(error).rstrip(".")) from error
+        raise damaged(path, str(error).rstrip("."), advice) from error
     except Exception as error:  # zipfile and zlib raise whatever a damaged file led them to
-        raise damaged(path, "cut off or no archive") from error
+        raise damaged(path, "cut off or no archive", advice) from error
 
 
 def require_floats(
@@ -54,6 +59,6 @@ def require_floats(
             raise damaged(path, f"'{name}' has a number that is not finite")
 
 
-def damaged(path: Path, why: str) -> BadInput:
+def damaged(path: Path, why: str, advice: str = "start again with --overwrite") -> BadInput:
     """The complaint about a file."""
-    return BadInput(f"{path}: damaged ({why[:200]}); start again with --overwrite.")
+    return BadInput(f"{path}: damaged ({why[:200]}); {advice}.")

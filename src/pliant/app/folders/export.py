@@ -1,13 +1,19 @@
-"""Trajectories as files that other programs open: VTU frames with a PVD index, OBJ and PLY."""
+"""Trajectories as files that other programs open: VTU frames with a PVD index, OBJ and PLY.
 
-from collections.abc import Sequence
+A frame holds the body as it is cut (fem.bodies.clipped_cells): whole cells as they are, the others
+as simplices, each with the values of the cell it is of.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from pliant.core.files import whole_file, write_text
 from pliant.fem.bodies.body import Body
+from pliant.fem.bodies.clipped_cells import ClippedCells, clipped_cells
 from pliant.geometry.mesh_files import save_mesh
 
 _CORNERS = {
@@ -17,32 +23,99 @@ _CORNERS = {
 """VTK goes round each face, Pliant counts x fastest."""
 
 
+class FrameWriter:
+    """Frames of one scene: what does not change from frame to frame is worked out once.
+
+    Points have displacement and velocity, cells fill, youngs_modulus, poisson_ratio and density
+    (small strains, at rest), von_mises, energy_density, stress and strain (fem.forces.stress), the
+    tensors as nine numbers row by row.
+    """
+
+    def __init__(self, scene: Any):
+        self.body: Body = scene.body
+        self._clipped = clipped_cells(self.body)
+        self._stress = scene.stress()
+        self._constant: dict[str, np.ndarray] = {}
+        if self._stress is not None:
+            lam, mu = scene.constitution.moduli()
+            self._constant = {
+                "youngs_modulus": mu * (3.0 * lam + 2.0 * mu) / (lam + mu),
+                "poisson_ratio": 0.5 * lam / (lam + mu),
+                "density": scene.cell_material.densities(len(self.body.cells)),
+            }
+
+    def write(
+        self, path: str | Path, u: np.ndarray, v: np.ndarray | None = None, *, scale: float = 1.0
+    ) -> None:
+        """A frame as .vtu, or .vtk (legacy); scale: of lengths, 1000 for millimetres."""
+        values = dict(self._constant)
+        if self._stress is not None:
+            found = self._stress.at(u)
+            values |= {"von_mises": found.von_mises, "energy_density": found.energy_density}
+            # a tensor is looked at: half the bytes
+            values |= {
+                name: getattr(found, name).reshape(-1, 9).astype(np.float32)
+                for name in ("stress", "strain")
+            }
+        write_frame(path, self.body, u, v, values=values, clipped=self._clipped, scale=scale)
+
+
 def write_frame(
     path: str | Path,
     body: Body,
     u: np.ndarray,
     v: np.ndarray | None = None,
     *,
-    stress: np.ndarray | None = None,
+    values: Mapping[str, np.ndarray] | None = None,
+    clipped: ClippedCells | None = None,
+    scale: float = 1.0,
 ) -> None:
-    """One frame as VTU: rest positions moved by u (nodes, dim), with displacement, velocity, fill.
+    """One frame as .vtu or .vtk: rest positions moved by u (nodes, dim), with displacement,
+    velocity and fill.
 
-    stress: after von Mises, (cells,) [Pa], as `von_mises`. The points are the deformed ones;
-    subtract `displacement` to get the rest shape.
+    values: of the cells (cells, ...), by name. clipped: the cells as they are cut. scale: of
+    lengths (and velocities). The points are the deformed ones; subtract `displacement` to get the
+    rest shape.
     """
     import meshio
 
-    name, cells = cell_block(body)
-    points: dict[str, Any] = {"displacement": three(u)}
+    name, corners = cell_block(body)
+    blocks, rows = [(name, corners)], [np.arange(len(corners))]
+    points: Any = sparse.identity(len(body.nodes), format="csr")
+    if clipped is not None:
+        simplex = "tetra" if body.dim == 3 else "triangle"
+        blocks = [
+            (name, corners[clipped.whole]), (simplex, clipped.simplices + len(body.nodes))
+        ]  # fmt: skip
+        points = sparse.vstack([points, clipped.points.matrix], format="csr")
+        rows = [clipped.whole, clipped.cell]
+        used, number = np.unique(
+            np.concatenate([b[1].reshape(-1) for b in blocks]), return_inverse=True
+        )
+        points = points[used]
+        ends = np.cumsum([b[1].size for b in blocks])[:-1]
+        blocks = [
+            (block[0], part.reshape(block[1].shape))
+            for block, part in zip(blocks, np.split(number, ends), strict=True)
+        ]
+    kept = [i for i, row in enumerate(rows) if len(row)]
+    moved: dict[str, Any] = {"displacement": three(scale * (points @ u))}
     if v is not None:
-        points["velocity"] = three(v)
-    values: dict[str, Any] = {"fill": [body.fill]}
-    if stress is not None:
-        values["von_mises"] = [stress]
-    mesh = meshio.Mesh(three(body.nodes + u), [(name, cells)], point_data=points, cell_data=values)
+        moved["velocity"] = three(scale * (points @ v))
+    by_cell: dict[str, Any] = {
+        key: [array[rows[i]] for i in kept]
+        for key, array in {"fill": body.fill, **(values or {})}.items()
+    }
+    mesh = meshio.Mesh(
+        three(scale * (points @ (body.nodes + u))), [blocks[i] for i in kept],
+        point_data=moved, cell_data=by_cell,
+    )  # fmt: skip
     with whole_file(path) as temporary:
-        # uncompressed: a compressed frame is half as long and takes ten times as long to write
-        meshio.write(temporary, mesh, file_format="vtu", compression=None)
+        if Path(path).suffix == ".vtk":
+            meshio.write(temporary, mesh, file_format="vtk42")
+        else:
+            # uncompressed: a compressed frame is half as long and takes ten times as long to write
+            meshio.write(temporary, mesh, file_format="vtu", compression=None)
 
 
 def write_index(path: str | Path, frames: Sequence[tuple[float, str]]) -> None:

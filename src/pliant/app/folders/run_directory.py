@@ -1,6 +1,6 @@
 """Run directories: the files of a simulation that can be stopped at any moment and resumed.
 
-    scene.toml                     the scene, complete
+    scene.toml                     the scene, complete; long lists of it in scene.cells.npz
     result.json                    what came out; "status" is running, interrupted, failed, finished
     trajectory.pvd                 opens in ParaView
     trajectory/state_000012.npz    u, v, a, t of a saved step: arrays, no pickles; of a world that
@@ -37,6 +37,7 @@ from pliant.app.describing.scene_files import (
     read_description,
     save_scene,
 )
+from pliant.app.describing.side_files import side_path
 from pliant.app.describing.typed_files import RunTable, plain, read_typed
 from pliant.app.folders.array_files import damaged, read_arrays, require_floats, write_arrays
 from pliant.app.folders.folder_lock import LOCK
@@ -149,7 +150,8 @@ class RunDirectory:
     def clear(self) -> None:
         """Remove the files of the run that is here, and nothing else."""
         pictures = ("final.png", "motion.gif", "surface.ply", "rest.png", "rest.vtu")
-        for name in (SCENE, RESULT, INDEX, CHECKPOINT, ANCHOR, BODY, *pictures):
+        side = side_path(self.path / SCENE).name
+        for name in (SCENE, side, RESULT, INDEX, CHECKPOINT, ANCHOR, BODY, *pictures):
             (self.path / name).unlink(missing_ok=True)
         for file in (self.path / TRAJECTORY).glob("*_*"):
             if re.fullmatch(r"(state_\d+\.npz|frame_\d+\.vtu)", file.name):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.folders.export import write_frame, write_index, write_surface
+from pliant.app.folders.export import FrameWriter, write_index, write_surface
 from pliant.app.folders.run_directory import (
     BODY,
     INDEX,
@@ -160,15 +160,15 @@ def _row(seen: Watched) -> np.ndarray:
 def export_frames(scene: Scene, directory: RunDirectory) -> None:
     """ParaView files of all saved steps that have none yet, the index, and the last surface."""
     steps = directory.saved_steps()
-    stress = scene.stress()
+    writer: FrameWriter | None = None
     entries = []
     last = None
     for step in steps:
         last = directory.read_state(step)
         path = directory.frame_path(step)
         if not path.is_file():
-            stresses = None if stress is None else stress.at(last.u).von_mises
-            write_frame(path, scene.body, last.u, last.v, stress=stresses)
+            writer = writer or FrameWriter(scene)
+            writer.write(path, last.u, last.v)
         entries.append((last.t, f"{TRAJECTORY}/{path.name}"))
     write_index(directory.path / INDEX, entries)
     if last is not None and scene.dim == 3:

@@ -63,7 +63,7 @@ def GridBody(
         raise BadInput(f"axes must be 'shape' or 'world', not {axes!r}.")
     given = shape
     shape, turn = upright(shape) if axes == "shape" else (shape, None)
-    phi, first, origin, h = _distances(shape, spacing, s)
+    phi, first, origin, h = lattice_distances(shape, spacing, s)
     if not np.isfinite(phi).all():
         raise BadInput("The shape has distances that are not numbers; check its parameters.")
     cut = None
@@ -218,7 +218,7 @@ def _lattice_cells(active: np.ndarray) -> _LatticeCells:
     return _LatticeCells(cell_lattice, cells, lattice, index_of, cell_of)
 
 
-def _distances(shape: Shape, spacing: float | None, subdivisions: int):
+def lattice_distances(shape: Shape, spacing: float | None, subdivisions: int):
     """phi on a lattice `subdivisions` times finer, the first integer position, origin, spacing."""
     s = subdivisions
     field = shape if isinstance(shape, SampledField) else None

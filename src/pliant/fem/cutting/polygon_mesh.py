@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from pliant.fem.cutting.cutcells import uncancelled
-from pliant.fem.cutting.split_cells import fans
+from pliant.fem.cutting.piece_simplices import fans
 
 SAME_PLACE = 2.0**-27
 """Points closer than this, in cell widths, are one."""

@@ -10,6 +10,7 @@ than a cell, is there because each of its planes has corners on both sides.
 """
 
 from dataclasses import dataclass, replace
+from itertools import permutations
 from math import comb
 
 import numpy as np
@@ -68,6 +69,30 @@ def sharp_cut(tree: Tree, phi: np.ndarray, origin: np.ndarray, spacing: float) -
 
     None where a mesh is too fine for its planes to be taken one by one.
     """
+    found = _all_batches(tree, phi, origin, spacing, solid=False)
+    return None if found is None else _collected(*found, phi.ndim)
+
+
+def sharp_simplices(
+    tree: Tree, phi: np.ndarray, origin: np.ndarray, spacing: float
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Simplices (n, dim + 1, dim) that cells near the surface consist of, in the unit cell, and the
+    lattice position (n, dim) of their cells. See sharp_cut.
+    """
+    found = _all_batches(tree, phi, origin, spacing, solid=True)
+    if found is None:
+        return None
+    batches, near, _ = found
+    dim = phi.ndim
+    simplex = [np.zeros((0, dim + 1, dim)), *(b.simplex for b in batches)]
+    row = [np.zeros(0, int), *(b.simplex_row for b in batches)]
+    return np.concatenate(simplex), near[np.concatenate(row)]
+
+
+def _all_batches(
+    tree: Tree, phi: np.ndarray, origin: np.ndarray, spacing: float, *, solid: bool
+) -> tuple[list[Batch], np.ndarray, np.ndarray] | None:
+    """Batches of cut cells, the cells near the surface that their rows are of, and whole cells."""
     near, inside = _near_cells(phi, spacing)
     surfaces = leaves(tree)
     fineness = 1
@@ -80,13 +105,18 @@ def sharp_cut(tree: Tree, phi: np.ndarray, origin: np.ndarray, spacing: float) -
         if isinstance(part, bool):
             whole += [some] if part else []
             continue
-        found = _cut(part, leaves(part), some, phi.shape, origin, spacing, fineness)
+        found = _cut(part, leaves(part), some, phi.shape, origin, spacing, fineness, solid)
         if found is None:
             return None
         for b in found[0]:
-            batches.append(replace(b, row=rows[b.row], polygon_row=rows[b.polygon_row]))
+            batches.append(
+                replace(
+                    b, row=rows[b.row], polygon_row=rows[b.polygon_row],
+                    simplex_row=rows[b.simplex_row],
+                )
+            )  # fmt: skip
         whole.append(found[1])
-    return _collected(batches, near, np.concatenate(whole), phi.ndim)
+    return batches, near, np.concatenate(whole)
 
 
 def _blocks(near: np.ndarray, surfaces: int) -> list[np.ndarray]:
@@ -121,7 +151,7 @@ def _signs_in_block(surfaces, cells, origin, h) -> np.ndarray:
     return decided
 
 
-def _cut(tree, surfaces, near, shape, origin, h, fineness: int):
+def _cut(tree, surfaces, near, shape, origin, h, fineness: int, solid: bool):
     """Batches of cut cells, whose rows are those of `near`, and the cells that are whole."""
     dim = near.shape[1]
     values = lattice_values(surfaces, near, shape, origin, h, fineness)
@@ -129,7 +159,7 @@ def _cut(tree, surfaces, near, shape, origin, h, fineness: int):
     if state is None:
         return None
     bent = state.bent & (fineness > 1)
-    batches = _batches(tree, surfaces, state, ~bent, near, origin, h)
+    batches = _batches(tree, surfaces, state, ~bent, near, origin, h, solid)
     whole = near[state.decided & (combine(tree, state.sign) < 0)]
     if not bent.any():
         return batches, whole
@@ -141,20 +171,21 @@ def _cut(tree, surfaces, near, shape, origin, h, fineness: int):
     finer = states(tree, surfaces, fine, fine_shape, origin, step, values)
     if finer is None:
         return None
-    of_parts = _batches(tree, surfaces, finer, np.ones(len(fine), bool), fine, origin, step)
+    every = np.ones(len(fine), bool)
+    of_parts = _batches(tree, surfaces, finer, every, fine, origin, step, solid)
     full = finer.decided & (combine(tree, finer.sign) < 0)
-    return [*batches, _merged(of_parts, fine, full, np.flatnonzero(bent), fineness)], whole
+    return [*batches, _merged(of_parts, fine, full, np.flatnonzero(bent), fineness, solid)], whole
 
 
 def _batches(
     tree: Tree, surfaces: list[Leaf], state: SurfaceStates, chosen: np.ndarray,
-    cells: np.ndarray, origin: np.ndarray, h: float,
+    cells: np.ndarray, origin: np.ndarray, h: float, solid: bool,
 ) -> list[Batch]:  # fmt: skip
     return [
         cut_batch(
             tree, surfaces, rows, state.sign[rows], state.leaf[entries],
             np.swapaxes(state.values[entries], 1, 2),
-            origin + h * cells[rows], h, tets=tets, dim=cells.shape[1],
+            origin + h * cells[rows], h, tets=tets, dim=cells.shape[1], solid=solid,
         )
         for rows, entries, tets in state.batches(chosen)
     ]  # fmt: skip
@@ -174,7 +205,7 @@ def _near_cells(phi: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
     return np.argwhere(near), np.argwhere(~near & (deepest < 0.0))
 
 
-def _merged(parts: list[Batch], fine, full, row, fineness: int) -> Batch:
+def _merged(parts: list[Batch], fine, full, row, fineness: int, solid: bool) -> Batch:
     """Batches of the parts of cells as one batch of the cells, whose rows are given in order."""
     dim = fine.shape[1]
     each = fineness**dim
@@ -197,7 +228,32 @@ def _merged(parts: list[Batch], fine, full, row, fineness: int) -> Batch:
         vertex.append(wide)
     polygon_row = np.concatenate([np.zeros(0, int), *(b.polygon_row for b in parts)])
     count = np.concatenate([np.zeros(0, int), *(b.count for b in parts)])
-    return Batch(row, added, np.concatenate(vertex), count, row[owner[polygon_row]])
+    whole, cell = whole_simplices(np.flatnonzero(full if solid else np.zeros_like(full)), dim)
+    simplex = np.concatenate([whole, *(b.simplex for b in parts)])
+    of = np.concatenate([cell, *(b.simplex_row for b in parts)])
+    simplex = (simplex + offset[of, None, :dim]) / fineness
+    return Batch(
+        row,
+        added,
+        np.concatenate(vertex),
+        count,
+        row[owner[polygon_row]],
+        simplex,
+        row[owner[of]],
+    )
+
+
+def whole_simplices(rows: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """The simplices of whole unit cells, (n, dim + 1, dim), and the row each is of."""
+    corner = ((np.arange(8)[:, None] >> np.arange(3)) & 1).astype(float)
+    paths = []
+    for axes in permutations(range(dim)):  # along the long diagonal (Kuhn), as convex_pieces
+        path = np.cumsum([0, *(1 << a for a in axes)])
+        own = corner[path, :dim]
+        paths.append(
+            own if np.linalg.det(own[1:] - own[0]) > 0.0 else own[[1, 0, *range(2, dim + 1)]]
+        )
+    return np.tile(np.array(paths), (len(rows), 1, 1)), np.repeat(rows, len(paths))
 
 
 def added_moments(

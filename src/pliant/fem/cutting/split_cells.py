@@ -17,25 +17,33 @@ from pliant.fem.cutting.convex_pieces import (
     whole_pieces,
 )
 from pliant.fem.cutting.cutcells import CHUNK, triangle_integrals
+from pliant.fem.cutting.piece_simplices import fans, piece_simplices
 from pliant.geometry.surfaces import Triangles, combine
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What the cells with equally many functions contribute: moments and surface polygons."""
+    """What the cells with equally many functions contribute: moments and surface polygons.
+
+    Where they are asked for, also the simplices (n, dim + 1, dim) that their insides consist of;
+    else there are none.
+    """
 
     row: np.ndarray  # (cells,) rows of the candidates
     moments: np.ndarray  # (cells, 3, 3, 3)
     vertex: np.ndarray  # (polygons, longest, 3) in the unit cell
     count: np.ndarray
     polygon_row: np.ndarray
+    simplex: np.ndarray
+    simplex_row: np.ndarray
 
 
 def cut_batch(
-    tree, surfaces, row, sign, functions, values, position, h, *, tets: bool, dim: int
+    tree, surfaces, row, sign, functions, values, position, h, *, tets: bool, dim: int, solid: bool
 ) -> Batch:
     """Cells with the same number of functions. functions: (cells, k) leaves, -1 - leaf for a
     mesh's plane; values: (cells, corners, k); position: (cells, dim) of their first corner [m].
+    solid: the simplices are asked for.
     """
     if dim == 2:
         values = np.tile(values, (1, 2, 1))
@@ -81,9 +89,10 @@ def cut_batch(
         )  # fmt: skip
     boundary = mine[combine(tree, across) > 0]
     moments = _moments(pieces, full, boundary, cell, len(row))
+    simplex, piece = piece_simplices(pieces, full if solid else np.zeros_like(full), dim)
     return Batch(
         row, moments, pieces.vertex[boundary][:, :, :3], pieces.count[boundary],
-        row[cell[pieces.piece[boundary]]],
+        row[cell[pieces.piece[boundary]]], simplex, row[cell[piece]],
     )  # fmt: skip
 
 
@@ -160,10 +169,3 @@ def _moments(pieces: Pieces, full, boundary, cell, cells: int) -> np.ndarray:
         starts = np.flatnonzero(np.r_[True, owner[1:] != owner[:-1]])
         total[owner[starts]] = np.add.reduceat(flat, starts, axis=0)
     return total.reshape(cells, 3, 3, 3)
-
-
-def fans(vertex: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Triangles from each polygon's first vertex, (triangles, 3, ...), and their polygon."""
-    polygon, corner = np.nonzero(np.arange(vertex.shape[1] - 2) < count[:, None] - 2)
-    picked = np.stack([np.zeros_like(corner), corner + 1, corner + 2], axis=1)
-    return vertex[polygon[:, None], picked], polygon

@@ -95,4 +95,5 @@ class LawStress:
             launch(_mean_volumes, self._count, [self._data, u_device, self._volume], grain=HEAVY)
             U = [volume_value(x, self._slopes) for x in (self._volume.numpy(), J)]
             psi = psi + U[0] - U[1]
-        return Stresses(np.nan_to_num(q, posinf=0.0), np.nan_to_num(psi, posinf=0.0))
+        finite = (np.nan_to_num(x, posinf=0.0, neginf=0.0) for x in (q, psi, s))
+        return Stresses(*finite, F.copy())

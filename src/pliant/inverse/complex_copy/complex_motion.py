@@ -27,6 +27,7 @@ from pliant.dynamics.scene_blocks import BLOCKS, LAW_PREFIX, DampingRatios, modu
 from pliant.dynamics.terms.inertia import STARTING_FLOOR
 from pliant.dynamics.terms.slivers import viscosity
 from pliant.fem.cutting.ghost import GHOST_INERTIA
+from pliant.fem.material_regions import NUMBERS, composed, owners
 from pliant.inverse.complex_copy.complex_forces import ComplexForces, contact_forces
 from pliant.inverse.parameters.unknowns import UnknownSet
 from pliant.linalg.direct import DirectSolver
@@ -112,6 +113,11 @@ def complex_numbers(system: ImplicitModel, unknowns: UnknownSet, q: np.ndarray) 
             new[name] = padded
         else:
             new[name] = value[0] if len(value) == 1 else value
+    if m.regions:
+        for name in NUMBERS:
+            of = [f"regions.{i}.{name}" for i in range(len(m.regions))]
+            own = [new.get(key, getattr(r, name)) for key, r in zip(of, m.regions, strict=True)]
+            new[name] = composed(owners(scene.body, m.regions, name), new[name], own)
     E, nu = new["youngs_modulus"], new["poisson_ratio"]
     lam, mu = E * nu / ((1.0 + nu) * (1.0 - 2.0 * nu)), E / (2.0 * (1.0 + nu))
     if law is not None:

@@ -63,7 +63,7 @@ def compare_laws(
     for energy in energies:
         if on_law is not None:
             on_law(energy.name)
-        m = scene.material
+        m = scene.cell_material
         law = energy.from_moduli(float(np.mean(m.youngs_modulus)), float(np.mean(m.poisson_ratio)))
         found.append(_fitted(replace(scene, law=law), law, seen, hold, also or {}, options))
     return sorted(judged(found), key=lambda c: c.bic)

@@ -12,7 +12,7 @@ from pliant.app.describing.scene_files import build_scene, read_description
 from pliant.app.describing.scenes import builtin_description, scene_names
 from pliant.app.editor.context import Context
 from pliant.app.editor.folder import inside, plain_name
-from pliant.app.folders.export import write_frame, write_index, write_surface
+from pliant.app.folders.export import FrameWriter, write_index, write_surface
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
 
@@ -132,7 +132,7 @@ class FilesPanel:
 
         session = self.context.session
         self._require_frames()
-        stress = session.scene.stress()
+        writer = FrameWriter(session.scene)
         with (
             whole_file(path) as temporary,
             zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
@@ -142,8 +142,7 @@ class FilesPanel:
             for i in range(len(session.history)):
                 frame = session.history[i]
                 file = Path(folder) / f"frame_{frame.step:06d}.vtu"
-                u = frame.u.astype(float)
-                write_frame(file, session.body, u, stress=stress.at(u).von_mises)
+                writer.write(file, frame.u.astype(float))
                 archive.write(file, file.name)
                 file.unlink()
                 entries.append((frame.t, file.name))

@@ -150,7 +150,7 @@ class LoadPanel:
         tip = rest[session.tip()]
         size = rest.max(axis=0) - rest.min(axis=0)
         region = make_region("sphere", tip, [0.5 * float(np.sort(size)[1])] * 3)
-        modulus = float(np.mean(session.scene.material.youngs_modulus))
+        modulus = float(np.mean(session.scene.cell_material.youngs_modulus))
         amount = float(f"{0.02 * modulus:.2g}")
         load: dict[str, Any] = {"type": kind, "region": region}
         load |= {"pressure": amount} if kind == "pressure" else {"force": [0.0, -amount, 0.0]}

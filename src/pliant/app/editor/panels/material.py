@@ -109,6 +109,11 @@ class MaterialPanel:
             handle.disabled = np.ndim(value) > 0
             handle.value = float(np.mean(value))
         own_law = self._show_law()
+        if material.regions:
+            own_law += (
+                "Regions of the body have numbers of their own (see the scene file); these are of "
+                "the rest.\n\n"
+            )
         self._explain(material, uniform, own_law)
         own = next((n for n, p in PRESETS.items() if self._matches(p.table(), material)), OWN)
         self.preset.value = own
