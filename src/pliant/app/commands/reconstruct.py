@@ -387,15 +387,14 @@ def _filmed(scene, name, film, directory, steps):
     from pliant.app.folders.films import simulated
     from pliant.observe.files import RECORD, load_observations, save_observations
 
-    if (directory.seen_path / RECORD).is_file():
-        return load_observations(directory.seen_path)
-    note(
-        f"No --observations: {name} is simulated with its own values, which are the truth here, "
-        f"and filmed by {film.cameras} cameras with noise {film.noise.replace('voxel', ' voxel')}."
-    )
-    seen = film.take(simulated(scene, steps, name))
-    save_observations(seen, directory.seen_path)
-    return seen
+    if not (directory.seen_path / RECORD).is_file():
+        note(
+            f"No --observations: {name} is simulated with its own values, which are the truth "
+            f"here, and filmed by {film.cameras} cameras with noise "
+            f"{film.noise.replace('voxel', ' voxel')}."
+        )
+        save_observations(film.take(simulated(scene, steps, name)), directory.seen_path)
+    return load_observations(directory.seen_path)  # as a resumed fit finds it, to the bit
 
 
 def _extrapolated(result: dict[str, Any]) -> list[str]:

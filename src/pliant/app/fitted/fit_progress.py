@@ -14,8 +14,7 @@ from pliant.inverse.fitting.fit import Step
 class FitProgress:
     """`step` after each optimiser step, `reach` within the simulation that it takes."""
 
-    def __init__(self, offset: int = 0):
-        self._offset = offset
+    def __init__(self):
         self._latest = "first simulation"
         self._shown = monotonic()
         self._bar: Any = None
@@ -23,7 +22,7 @@ class FitProgress:
 
     def step(self, step: Step) -> None:
         """Show cost and values."""
-        self._latest = step_line(step, self._offset)
+        self._latest = step_line(step)
         self._shown = monotonic()
         if self._bar is not None:
             self._bar.console.print(self._latest, highlight=False, markup=False)
@@ -62,16 +61,16 @@ class FitProgress:
 
 
 @contextmanager
-def fit_progress(offset: int = 0) -> Iterator[FitProgress]:
+def fit_progress() -> Iterator[FitProgress]:
     """A progress that is closed at the end, however it comes."""
-    shown = FitProgress(offset)
+    shown = FitProgress()
     try:
         yield shown
     finally:
         shown.close()
 
 
-def step_line(step: Step, offset: int = 0) -> str:
+def step_line(step: Step) -> str:
     """Iteration, cost, rms and values on one line; a value per cell by median and range."""
     shown: list[str] = []
     cells: dict[str, list[float]] = {}
@@ -84,5 +83,5 @@ def step_line(step: Step, offset: int = 0) -> str:
     for name, values in cells.items():
         low, middle, high = min(values), statistics.median(values), max(values)
         shown.append(f"{name} {low:.4g} to {high:.4g}, median {middle:.4g}")
-    head = f"iteration {step.iteration + offset:2d}  cost {step.cost:.6g}  rms {step.rms:.4g} m  "
+    head = f"iteration {step.iteration:2d}  cost {step.cost:.6g}  rms {step.rms:.4g} m  "
     return head + "  ".join(shown)

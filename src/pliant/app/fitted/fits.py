@@ -6,6 +6,7 @@ observations/    what the cameras saw, where the scene was filmed for the fit
 history.jsonl    one line per optimiser step
 result.json      what came out; "status" is running, interrupted, failed or finished
 report.html      the report, with its pictures in figures/
+simulations/     what an interrupted fit goes on from, while it is not finished
 """
 
 import json
@@ -34,6 +35,7 @@ from pliant.app.describing.typed_files import (
     read_typed,
     typed_line,
 )
+from pliant.app.fitted.fit_memory import FolderMemory
 from pliant.app.fitted.fit_progress import fit_progress
 from pliant.app.fitted.fit_values import Values, labelled, unlabelled
 from pliant.app.folders.folder_lock import LOCK
@@ -52,7 +54,6 @@ from pliant.core.files import read_bytes, whole_file, write_json
 from pliant.core.numbers import shown
 from pliant.dynamics.scene import Scene
 from pliant.inverse.fitting.fit import Fit, Step
-from pliant.inverse.fitting.fitter import COARSE, PARTS, REPEAT, STARTS
 from pliant.inverse.fitting.reconstruct import reconstruct
 from pliant.inverse.joint.experiment import Experiment
 from pliant.inverse.measuring.track_cost import with_places
@@ -137,6 +138,7 @@ class FitDirectory:
             (self.path / name).unlink(missing_ok=True)
         if (self.seen_path / RECORD).is_file():
             shutil.rmtree(self.seen_path)
+        FolderMemory(self.path).forget()
         for file in (self.path / FIGURES).glob("*.png"):
             file.unlink()
         with suppress(OSError):
@@ -210,23 +212,17 @@ class FitDirectory:
             lines.append(Line(step, r.seconds))
         return lines
 
-    def rewrite_history(self, lines: list[Line]) -> None:
-        """Keep these steps only, so that a cut-off last line does not spoil the next."""
+    def forget_history(self) -> None:
+        """No steps any more."""
         (self.path / HISTORY).unlink(missing_ok=True)
-        for line in lines:
-            self.append(line)
 
 
 @dataclass(frozen=True)
 class FitRun:
-    """A finished fit: history holds all steps, those before an interruption included.
-
-    original: the start values asked for; starts: those of the last part, if it was interrupted.
-    """
+    """A finished fit, and the start values it was asked for."""
 
     scene: Scene
     seen: Observations | TrackedPoints
-    original: Values
     starts: Values
     truth: dict[str, float]
     fit: Fit
@@ -256,39 +252,22 @@ def fit_into(
     seen: Observations | TrackedPoints | None,
     starts: Values,
     options: Mapping[str, Any],
-) -> tuple[Fit, Values]:
-    """Fit a scene, or several experiments, into a directory that `begin` has made, going on where
-    its history ends; the fit, and where its last part started.
+) -> Fit:
+    """Fit a scene, or several experiments, into a directory that `begin` has made.
 
-    options: of `reconstruct`. starts: with the places of tracked points, if these are unknown.
+    Where the same fit was interrupted, its simulations are recalled instead of computed, so that it
+    ends with the bits of one that was not. options: of `reconstruct`. starts: with the places of
+    tracked points, if these are unknown.
     """
-    options = dict(options)
-    before = directory.history()
-    # trying out several starts is begun again; what came after it is gone on from
-    before = before if before and before[-1].step.stage != STARTS else []
-    before = [line for line in before if line.step.stage not in (PARTS, REPEAT)]
-    directory.rewrite_history(before)
-    offset, spent = 0, 0.0
-    resumed = starts
-    if before:
-        options["multi_start"] = 1
-        if before[-1].step.stage != COARSE:
-            options["coarse_to_fine"] = False
-        last = before[-1]
-        offset, spent = last.step.iteration, last.seconds
-        resumed = unlabelled(starts, last.step.values, experiments)
-        if options.get("max_iterations"):  # of the whole fit, not of each part
-            options["max_iterations"] = max(1, options["max_iterations"] - offset)
+    memory = FolderMemory(directory.path)
+    directory.forget_history()  # the same steps again, as quickly as they are recalled
     began = time.perf_counter()
 
-    with interrupts() as asked, fit_progress(offset) as shown:
+    with interrupts() as asked, fit_progress() as shown:
 
         def on_step(step: Step) -> None:
             shown.step(step)
-            if before and step.iteration == 0:
-                return  # where the interrupted fit ended: the line is there
-            moved = replace(step, iteration=step.iteration + offset)
-            directory.append(Line(moved, spent + time.perf_counter() - began))
+            directory.append(Line(step, memory.spent + time.perf_counter() - began))
 
         def reach(done: int, total: int) -> None:
             shown.reach(done, total)
@@ -297,7 +276,7 @@ def fit_into(
 
         try:
             fit = reconstruct(
-                experiments, seen, resumed, on_step=on_step, progress=reach, **options
+                experiments, seen, starts, on_step=on_step, progress=reach, memory=memory, **options
             )
         except KeyboardInterrupt:
             directory.write_result({"status": "interrupted"})
@@ -309,16 +288,8 @@ def fit_into(
         except SolverFailure as failure:
             directory.write_result({"status": "failed", "reason": str(failure)})
             raise RunFailed(f"{failure} The steps so far are in {directory.path}.") from failure
-    earlier = [line.step for line in before]
-    steps = [replace(s, iteration=s.iteration + offset) for s in fit.history]
-    fit = replace(
-        fit,
-        start=labelled(resumed, starts, experiments),
-        history=[*earlier, *(steps[1:] if earlier else steps)],
-        iterations=fit.iterations + offset,
-        seconds=spent + fit.seconds,
-    )
-    return fit, resumed
+    memory.forget()
+    return replace(fit, seconds=memory.spent + fit.seconds)
 
 
 def run_fit(
@@ -332,18 +303,18 @@ def run_fit(
     truth: Values | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> FitRun:
-    """Fit into a directory that `begin` has made, going on where its history ends.
+    """Fit into a directory that `begin` has made, going on where it was interrupted.
 
     options: further ones of `reconstruct`, optimiser and priors for example.
     """
     options = dict(options or {}) | {"cost": cost, "loss": loss}
     starts, options["priors"] = with_places(seen, starts, options.get("priors"))
-    fit, resumed = fit_into(directory, scene, seen, starts, options)
+    fit = fit_into(directory, scene, seen, starts, options)
     if fit.registration is not None and isinstance(seen, Observations):
         seen = fit.registration.apply(seen)
-    known = labelled(resumed, truth or {}, scene)
+    known = labelled(starts, truth or {}, scene)
     result = fit_result(scene, seen, fit, known, directory)
-    return FitRun(scene, seen, starts, resumed, known, fit, result, cost)
+    return FitRun(scene, seen, starts, known, fit, result, cost)
 
 
 def fit_result(

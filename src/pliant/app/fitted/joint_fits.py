@@ -181,8 +181,8 @@ def run_joint_fit(
     """Fit into a directory that `begin_all` has made; the fit, and what result.json holds."""
     options = dict(options)
     starts, options["priors"] = with_all_places(experiments, starts, options.get("priors"))
-    fit, resumed = fit_into(directory, experiments, None, starts, options)
-    return fit, joint_result(experiments, fit, labelled(resumed, truth, experiments), directory)
+    fit = fit_into(directory, experiments, None, starts, options)
+    return fit, joint_result(experiments, fit, labelled(starts, truth, experiments), directory)
 
 
 def joint_result(

@@ -32,14 +32,14 @@ class Evidence:
         self.cost = self._problem.cost_name
         self.sigma = max(run.fit.noise, 1e-6 * run.scene.body.spacing)
         self._loss = Loss(self.sigma)
-        values = (run.original, run.values)
+        values = (run.starts, run.values)
         q = [np.concatenate([m.coordinates(np.atleast_1d(v[m.name])) for m in members])
              for v in values]  # fmt: skip
         self._corrected = [unknowns.calibration(p) for p in q]
         moments = [m for c in self._corrected for m in self._problem.moments_until(None, c)]
         steps = max(m.last for m in moments)
         with progress("simulating for the report", 2 * steps) as shown:
-            self.start = _motion(run.scene_at(run.original), steps, shown, 0)
+            self.start = _motion(run.scene_at(run.starts), steps, shown, 0)
             self.fitted = _motion(run.scene_at(run.values), steps, shown, steps)
         self.frames = [k for k, _ in self._problem.measure.times]
 

@@ -27,6 +27,7 @@ from pliant.inverse.joint.experiment import Experiment
 from pliant.inverse.joint.joint_problem import AnyProblem, JointProblem
 from pliant.inverse.joint.sharing import Sharing
 from pliant.inverse.motion.evaluation import Evaluation
+from pliant.inverse.motion.memory import Memory
 from pliant.inverse.motion.problem import Problem
 from pliant.inverse.parameters.priors import Prior
 from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
@@ -100,6 +101,7 @@ class FitOptions:
     memory_limit: float | None = None
     register: bool = True
     seed: int = 0
+    memory: Memory | None = None
 
     def __post_init__(self):
         if self.optimiser != "auto" and self.optimiser not in OPTIMISERS:
@@ -176,6 +178,7 @@ class Fitter:
             tangent_tolerance=max(TANGENT_TOLERANCE, scene.tolerance),
             jacobian_tolerance=max(JACOBIAN_TOLERANCE, scene.tolerance),
             memory_limit=self.asked.memory_limit, regulariser=self._regulariser(scene),
+            memory=self.asked.memory,
         )  # fmt: skip
 
     def _regulariser(self, scene: World):
@@ -302,6 +305,7 @@ class Fitter:
             self.scene, self.seen, few, cost=self.asked.cost, progress=self.progress,
             tangent_tolerance=max(TANGENT_TOLERANCE, self.scene.tolerance),
             jacobian_tolerance=max(JACOBIAN_TOLERANCE, self.scene.tolerance),
+            memory=self.asked.memory,
         )  # fmt: skip
 
         def on_step(step: Step) -> None:

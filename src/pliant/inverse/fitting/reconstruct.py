@@ -71,7 +71,8 @@ def reconstruct(
     spacing and time step (by default where the start is far off). discretisation: estimate the
     errors by grid and time step from coarser repeats (by default where there are tangents).
     memory_limit [bytes]: of stored states in gradients. register: lay a depth film onto the shape
-    by its first frame where it is off by more than its noise.
+    by its first frame where it is off by more than its noise. memory: of the same
+    fit, begun before.
 
     `Fit.converged` is false, with `Fit.reasons`, where no success may be claimed (see `verdict`).
     """

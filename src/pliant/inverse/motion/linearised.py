@@ -17,6 +17,7 @@ from pliant.dynamics.model import State
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import FrameMisfit, LinearMisfit, Pair
 from pliant.inverse.motion.evaluation import Evaluation
+from pliant.inverse.motion.memory import remembered
 from pliant.inverse.motion.moment import Moment
 from pliant.inverse.motion.problem import Problem
 from pliant.inverse.motion.sensitivity import run, run_tangent
@@ -71,12 +72,18 @@ class Linearised:
     @cached_property
     def gradient(self) -> np.ndarray:
         """(p,) of the cost, priors and penalty included."""
-        g = self._pulled({k: f.r for k, f in self._linear.items()})
+        p, e = self._problem, self.evaluation
+        what = p.asked("slope", e.q, e.loss, self._horizon)
+        residuals = {k: f.r for k, f in self._linear.items()}
+        g = remembered(p.memory, what, lambda: {"g": self._pulled(residuals)})["g"]
         return g if self.evaluation.prior is None else g + self.evaluation.prior[1]
 
     def product(self, dq: np.ndarray) -> np.ndarray:
         """J^T W J dq, (p,): of the data alone."""
-        return self._pulled(self.along(dq))
+        p, e = self._problem, self.evaluation
+        what = p.asked("product", e.q, e.loss, self._horizon, dq)
+        answer = remembered(p.memory, what, lambda: {"Hd": self._pulled(self.along(dq))})
+        return answer["Hd"]
 
     def along(self, dq: np.ndarray) -> dict[int, np.ndarray]:
         """J dq by frame."""

@@ -21,6 +21,7 @@ from pliant.inverse.measuring.measures import (
 )
 from pliant.inverse.motion.checkpoints import Checkpoints, states_within
 from pliant.inverse.motion.evaluation import Evaluation
+from pliant.inverse.motion.memory import Answer, Memory, packed, remembered, unpacked
 from pliant.inverse.motion.moment import Moment
 from pliant.inverse.motion.sensitivity import Clock, run_adjoint, run_with_tangents
 from pliant.inverse.parameters.recording_blocks import (
@@ -71,7 +72,8 @@ class Problem:
     tangent_tolerance: of the tangents' and the adjoint's solves, the scene's own unless told;
     jacobian_tolerance: of those of all unknowns at once, the same unless told.
     memory_limit [bytes]: what the states of a gradient may take; beyond it they are recomputed (see
-    checkpoints). regulariser: a penalty on q that gradients include.
+    checkpoints). regulariser: a penalty on q that gradients include. memory: of a fit that was
+    begun before.
     moments: of the frames by the recording's own clock; horizons are told in its steps.
     """
 
@@ -87,11 +89,13 @@ class Problem:
         jacobian_tolerance: float | None = None,
         memory_limit: float | None = None,
         regulariser: Regulariser | None = None,
+        memory: Memory | None = None,
     ):
         self.measure = make_measure(scene, seen, cost)
         self.scene, self.seen, self.unknowns = scene, seen, unknowns
         self.system = unknowns.apply(scene, unknowns.start()).make_model()
         self.cost_name, self.noise = self.measure.cost_name, self.measure.noise
+        self.memory = memory
         self.clock = Clock()
         self._progress, self._memory_limit = progress, memory_limit
         self.tangent_tolerance, self._regulariser = tangent_tolerance, regulariser
@@ -115,10 +119,37 @@ class Problem:
 
         tolerance: of their solves, jacobian_tolerance unless told.
         """
+        self.system.update(self.unknowns.apply(self.scene, q))
+        if runner is not run_with_tangents:
+            return self.evaluation(
+                q, loss, self._simulated(q, loss, derivatives, horizon, runner, tolerance)
+            )
+        what = self.asked("evaluate", q, loss, horizon, derivatives, tolerance)
+        answer = remembered(
+            self.memory, what,
+            lambda: packed(self._simulated(q, loss, derivatives, horizon, runner, tolerance)),
+        )  # fmt: skip
+        return self.evaluation(q, loss, unpacked(answer))
+
+    def asked(self, kind: str, q: np.ndarray, loss: Loss, *further: object) -> tuple[object, ...]:
+        """A question to this problem as `remembered` takes it."""
+        s = self.scene
+        own = (self.cost_name, self.unknowns.labels, s.dt, self.spacing, self.cells)
+        return (kind, *own, self.tangent_tolerance, self.jacobian_tolerance, q, loss, *further)
+
+    def _simulated(
+        self,
+        q: np.ndarray,
+        loss: Loss,
+        derivatives: bool,
+        horizon: int | None,
+        runner: Callable[..., None],
+        tolerance: float | None,
+    ) -> dict[int, FrameMisfit]:
+        """The misfit at q, where the system is, frame by frame."""
         calibration = self.unknowns.calibration(q)
         moments = self.moments_until(horizon, calibration)
         steps = max(m.last for m in moments) if moments else 0
-        self.system.update(self.unknowns.apply(self.scene, q))
         directions = self.unknowns.directions(self.system, q) if derivatives else []
         moving = [k for k, d in enumerate(directions) if moving_part(d)]
         frames: dict[int, FrameMisfit] = {}
@@ -153,7 +184,7 @@ class Problem:
             self.system, steps, [directions[k] for k in moving], on_frame, clock=self.clock,
             tolerance=tolerance or self.jacobian_tolerance,
         )  # fmt: skip
-        return self.evaluation(q, loss, frames)
+        return dict(sorted(frames.items()))
 
     @property
     def spacing(self) -> float:
@@ -231,10 +262,17 @@ class Problem:
         self, q: np.ndarray, loss: Loss, *, horizon: int | None = None
     ) -> tuple[Evaluation, np.ndarray]:
         """Misfit and gradient by the adjoint: one backward run, however many unknowns."""
+        self.system.update(self.unknowns.apply(self.scene, q))
+        what = self.asked("gradient", q, loss, horizon)
+        answer = remembered(self.memory, what, lambda: self._walked(q, loss, horizon))
+        found, gradient = self.evaluation(q, loss, unpacked(answer)), answer["gradient"]
+        return found, gradient if found.prior is None else gradient + found.prior[1]
+
+    def _walked(self, q: np.ndarray, loss: Loss, horizon: int | None) -> Answer:
+        """Misfit and gradient of the data at q, where the system is."""
         calibration = self.unknowns.calibration(q)
         moments = self.moments_until(horizon, calibration)
         steps = max(m.last for m in moments) if moments else 0
-        self.system.update(self.unknowns.apply(self.scene, q))
         t0 = perf_counter()
         states = states_within(self.system, steps, self._memory_limit)
         if not isinstance(states, Checkpoints):
@@ -247,11 +285,8 @@ class Problem:
             return found, found.weight(loss) * found.r
 
         dual = self.walk_back(states, moments, dual_of)
-        found = self.evaluation(q, loss, frames)
         gradient = self.unknowns.pull(self.system, q, dual)
-        if found.prior is not None:
-            gradient = gradient + found.prior[1]
-        return found, gradient
+        return {**packed(dict(sorted(frames.items()))), "gradient": gradient}
 
     def walk_back(
         self,
