@@ -99,13 +99,12 @@ class EnergyBook:
     def __init__(self, model: "Model"):
         self.model = model
         self.now = Energies()
-        self.start = self.exchanged = 0.0
+        self.exchanged = 0.0
 
     def open(self, state: "State", carried: Energies | None = None) -> Energies:
         """Begin at a state; carried: the account of the run that led to it."""
         self.now = carried or self.model.stored(state)
         e = self.now
-        self.start = float(e.total + e.dissipated + e.scheme - e.loads)
         moved = float(abs(e.kinetic) + abs(e.elastic) + abs(e.gravity) + abs(e.contact))
         self.exchanged = max(moved, self.model.least_exchange())
         return self.now
@@ -120,7 +119,9 @@ class EnergyBook:
             rubbing=last.rubbing - touched - (now.contact - last.contact),
             loads=last.loads + loads,
         )
-        scheme = self.start + now.loads - (now.total + now.dissipated)
+        # from the last account alone: one that is taken up again goes on with the same bits
+        held = last.total + last.dissipated - last.loads
+        scheme = last.scheme + (held - (now.total + now.dissipated - now.loads))
         self.now = replace(now, scheme=scheme)
         moved = now.kinetic + abs(now.elastic) + abs(now.gravity) + now.contact + now.dissipated
         self.exchanged = max(self.exchanged, float(moved))
