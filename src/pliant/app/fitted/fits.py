@@ -50,8 +50,9 @@ from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.files import read_bytes, whole_file, write_json
 from pliant.core.numbers import shown
 from pliant.dynamics.scene import Scene
+from pliant.inverse.fitting.far_starts import COARSE, STARTS
 from pliant.inverse.fitting.fit import Fit, Step
-from pliant.inverse.fitting.fitter import COARSE, PARTS, REPEAT, STARTS
+from pliant.inverse.fitting.fitter import PARTS, REPEAT
 from pliant.inverse.fitting.reconstruct import reconstruct
 from pliant.inverse.joint.experiment import Experiment
 from pliant.inverse.measuring.track_cost import with_places
