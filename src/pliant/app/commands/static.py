@@ -23,6 +23,7 @@ from pliant.app.terminal.console import (
     set_machine,
 )
 from pliant.core.errors import BadInput
+from pliant.dynamics.scene import Scene
 
 
 def register(app: typer.Typer) -> None:
@@ -39,6 +40,15 @@ def rest_scene(
     shape: ShapeOption = None,
     spacing: SpacingOption = None,
     cells_across: AcrossOption = None,
+    unloaded_to: Annotated[
+        str | None,
+        typer.Option(
+            "--unloaded",
+            metavar="FILE.npz",
+            help="Take SCENE's shape as the one under its loads, as scanned, and leave the shape "
+            "without them here, for --shape.",
+        ),
+    ] = None,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Force imbalance allowed, relative to the load.")
     ] = 1e-8,
@@ -58,6 +68,8 @@ def rest_scene(
         raise BadInput(f"{folder}: is a file; --out needs a folder.")
     set_machine(device, threads)
     built = require_elastic(open_scene(description, None, scene), "pliant static")
+    if unloaded_to is not None:
+        built = _without_loads(built, Path(unloaded_to))
     u, record = solve_static_recorded(built, tolerance=tolerance)
     size = np.linalg.norm(u, axis=1)
     most = int(np.argmax(size))
@@ -89,4 +101,23 @@ def rest_scene(
         save_png(folder / "rest.png", render(built, built.body.nodes + u))
         lines.append(f"files in {folder}: rest.vtu, rest.png")
         result["out"] = str(folder)
+    if unloaded_to is not None:
+        lines.append(f"without its loads: {unloaded_to}")
+        result["unloaded"] = unloaded_to
     answer(result, lines, as_json=as_json)
+
+
+def _without_loads(scene: Scene, path: Path) -> Scene:
+    """The scene whose rest is the shape given; its own shape goes into a file."""
+    from pliant.dynamics.unloading import unloaded
+    from pliant.geometry.field import sample
+
+    if path.suffix != ".npz" or not path.absolute().parent.is_dir():
+        raise BadInput(f"{path}: --unloaded needs a file .npz in a folder that is there.")
+    if not scene.body.is_grid:
+        raise BadInput("--unloaded is for bodies on a grid; use pl.unloaded for a mesh.")
+    found = unloaded(scene)
+    assert found.body.shape is not None
+    field = sample(found.body.shape, spacing=0.5 * scene.body.spacing, margin=3)
+    field.redistanced().save(path)
+    return found
