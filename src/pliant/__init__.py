@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in _HOMES
     from pliant.dynamics.start import Start
     from pliant.dynamics.statics import solve_static
     from pliant.dynamics.trajectory import Trajectory
+    from pliant.dynamics.unloading import unloaded
     from pliant.dynamics.worlds import world
     from pliant.fem import laws
     from pliant.fem.bodies.body import Body
@@ -81,6 +82,7 @@ _HOMES = {
     "dynamics.start": "Start",
     "dynamics.statics": "solve_static",
     "dynamics.trajectory": "Trajectory",
+    "dynamics.unloading": "unloaded",
     "dynamics.worlds": "world",
     "fem.bodies.body": "Body",
     "fem.bodies.grid_body": "GridBody",
@@ -160,5 +162,5 @@ __all__ = [
     "TrackedPoints", "Traction", "Trajectory", "energy", "fit_curve", "fuse", "laws", "load_curve",
     "load_observations", "load_scene", "load_shape", "load_tracks", "modes", "observe", "predict",
     "reconstruct", "ring_of_cameras", "save_observations", "save_tracks", "set_device",
-    "set_threads", "shapes", "simulate", "solve_static", "world",
+    "set_threads", "shapes", "simulate", "solve_static", "unloaded", "world",
 ]  # fmt: skip

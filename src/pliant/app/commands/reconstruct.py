@@ -126,6 +126,14 @@ def reconstruct_scene(
             "yes.",
         ),
     ] = None,
+    search: Annotated[
+        bool | None,
+        typer.Option(
+            "--search/--no-search",
+            help="Try stiffnesses up to 300 times larger and smaller where the start is far off; "
+            "by default yes.",
+        ),
+    ] = None,
     memory_limit: Annotated[
         float | None,
         typer.Option("--memory-limit", metavar="MB", help="Of stored states in gradients."),
@@ -189,7 +197,7 @@ def reconstruct_scene(
     how = {
         "optimiser": optimiser, "field": field, "field_weight": field_weight,
         "field_parts": field_parts, "multi_start": multi_start, "coarse_to_fine": coarse_to_fine,
-        "discretisation": discretisation, "register": register_film,
+        "discretisation": discretisation, "register": register_film, "search": search,
         "memory_limit_mb": memory_limit, "max_iterations": max_iterations,
     }  # fmt: skip
     if is_joint(scene):

@@ -46,6 +46,15 @@ def rest_scene(
     shape: ShapeOption = None,
     spacing: SpacingOption = None,
     cells_across: AcrossOption = None,
+    unloaded_to: Annotated[
+        str | None,
+        typer.Option(
+            "--unloaded",
+            metavar="FILE.npz",
+            help="Take SCENE's shape as the one under its loads, as scanned, and leave the shape "
+            "without them here, for --shape.",
+        ),
+    ] = None,
     tolerance: Annotated[
         float, typer.Option("--tolerance", help="Force imbalance allowed, relative to the load.")
     ] = 1e-8,
@@ -76,6 +85,8 @@ def rest_scene(
     directory = None if out is None else _usable(out, overwrite=overwrite)
     set_machine(device, threads)
     built = require_elastic(open_scene(description, None, scene), "pliant static")
+    if unloaded_to is not None:
+        built = _without_loads(built, Path(unloaded_to))
     rests: list[tuple[float, np.ndarray]] = []
 
     def keep(load: float, u: np.ndarray) -> None:
@@ -115,6 +126,9 @@ def rest_scene(
     if directory is not None:
         _leave(built, directory, rests, result, overwrite=overwrite)
         lines.append(f"files in {directory.path}: rest.vtu, rest.png, trajectory.pvd")
+    if unloaded_to is not None:
+        lines.append(f"without its loads: {unloaded_to}")
+        result["unloaded"] = unloaded_to
     answer(result, lines, as_json=as_json)
 
 
@@ -161,3 +175,19 @@ def _leave(
         save_png(directory.path / "rest.png", picture)
         told = {"status": "finished", "kind": "rest", "steps": len(rests), "files_digest": digest}
         directory.write_result(result | told | {"warnings": []})
+
+
+def _without_loads(scene: Scene, path: Path) -> Scene:
+    """The scene whose rest is the shape given; its own shape goes into a file."""
+    from pliant.dynamics.unloading import unloaded
+    from pliant.geometry.field import sample
+
+    if path.suffix != ".npz" or not path.absolute().parent.is_dir():
+        raise BadInput(f"{path}: --unloaded needs a file .npz in a folder that is there.")
+    if not scene.body.is_grid:
+        raise BadInput("--unloaded is for bodies on a grid; use pl.unloaded for a mesh.")
+    found = unloaded(scene)
+    assert found.body.shape is not None
+    field = sample(found.body.shape, spacing=0.5 * scene.body.spacing, margin=3)
+    field.redistanced().save(path)
+    return found

@@ -121,6 +121,7 @@ class FitTable(Table):
     multi_start: Annotated[int, Field(ge=1, le=1000)] | None = None
     coarse_to_fine: bool | None = None
     discretisation: bool | None = None
+    search: bool | None = None
     memory_limit_mb: Positive | None = None
     max_iterations: Annotated[int, Field(ge=1, le=100_000)] | None = None
     # a model has a method of that name

@@ -13,6 +13,7 @@ field_weight = 1.0       its weight, and
 field_parts = true       parts of one modulus each cut out of it and fitted again
 multi_start = 5
 coarse_to_fine = true    by default where the start is far off
+search = false           no ladder of stiffnesses where the start is far off
 discretisation = false   no coarser repeats for the total error bar
 register = false         leave a depth film where it is, whatever its first frame says
 memory_limit_mb = 200.0
@@ -104,7 +105,7 @@ def reconstruct_options(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments of `reconstruct` from plain values."""
     options: dict[str, Any] = {}
     plain = ("optimiser", "multi_start", "coarse_to_fine", "discretisation", "max_iterations")
-    for key in (*plain, "field_parts", "register"):
+    for key in (*plain, "field_parts", "register", "search"):
         if asked.get(key) is not None:
             options[key] = asked[key]
     if asked.get("priors"):

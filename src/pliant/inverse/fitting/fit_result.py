@@ -13,6 +13,7 @@ from pliant.inverse.fields.field_parts import FieldParts, Part, describe
 from pliant.inverse.fitting.fit import Fit
 from pliant.inverse.fitting.fit_log import FitLog, Minimum, rescaled
 from pliant.inverse.fitting.identifiability import advise, advise_on_field
+from pliant.inverse.fitting.robust_error import information
 from pliant.inverse.fitting.suspects import advise_on_recording
 from pliant.inverse.fitting.total_error import ErrorBudget, Repeat, error_budget
 from pliant.inverse.fitting.verdict import UNFINISHED, reasons_against
@@ -45,7 +46,7 @@ def make_fit(
         noise = p.noise or e.spread
         loss = Loss(max(noise, 1e-9 * p.spacing), e.loss.kind)
         e = rescaled(p, e, loss, p.last_step)
-        covariance_q = _covariance(e.model[2])
+        covariance_q = _covariance(information(e))
         covariance = slopes[:, None] * covariance_q * slopes[None, :]
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         correlation = covariance / np.maximum(np.outer(sigma, sigma), 1e-300)

@@ -11,6 +11,7 @@ from pliant.dynamics.model import World
 from pliant.inverse.fields.field_newton import FieldNewton
 from pliant.inverse.fields.field_parts import FieldParts, cuts, field_place
 from pliant.inverse.fields.field_penalty import FieldPenalty, neighbours
+from pliant.inverse.fitting.far_starts import COARSE, HORIZONS, NEAR, STARTS, from_afar
 from pliant.inverse.fitting.fit import Step
 from pliant.inverse.fitting.fit_log import FitLog, Minimum, robust_loss
 from pliant.inverse.fitting.gradient_methods import LBFGS, BarzilaiBorwein
@@ -40,12 +41,6 @@ OPTIMISERS = {
 """Levenberg-Marquardt, Gauss-Newton by conjugate gradients (for fields), L-BFGS-B, gradient descent
 with Barzilai-Borwein steps."""
 
-HORIZONS = (0.25, 0.5, 1.0)
-"""Shares of the recording that a far start sees one after the other."""
-
-NEAR = 0.7
-"""Residual, in cells, below which a start counts as near and sees the whole recording at once."""
-
 TANGENT_TOLERANCE = 1e-5
 """Of the solves of adjoints and of single tangents in a fit, never tighter than the scene's own."""
 
@@ -68,9 +63,6 @@ SPREAD_OF_STARTS = 1.4
 FEWEST_CELLS = 40
 """Of a coarser grid that may improve a far start."""
 
-FAR_ITERATIONS = 20
-"""Of a far start on the coarser grid."""
-
 REPEAT_STEPS = 3
 """Gauss-Newton steps of a coarser repeat."""
 
@@ -78,8 +70,8 @@ SMALL_STEP = 0.03
 """Step in free coordinates after which a repeat is not simulated again: what it leaves is of second
 order, a tenth of a percent, where errors are estimated to a few tens of them."""
 
-STARTS, UNIFORM, COARSE, PARTS, REPEAT = "starts", "uniform", "coarse", "parts", "coarser repeat"
-"""Stages of a fit before and after the fit proper."""
+UNIFORM, PARTS, REPEAT = "uniform", "parts", "coarser repeat"
+"""Further stages of a fit, before and after the fit proper."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +90,7 @@ class FitOptions:
     multi_start: int = 1
     coarse_to_fine: bool | None = None
     discretisation: bool | None = None
+    search: bool = True
     memory_limit: float | None = None
     register: bool = True
     seed: int = 0
@@ -126,6 +119,11 @@ class Fitter:
         self.asked, self.log, self.progress = asked, log, progress
         self.scene, self.seen = experiments[0].scene, experiments[0].seen
         """What a fit of one experiment has; only one may have fields."""
+        self.notes: list[str] = []
+        """What is to be told of how the fit began."""
+        self.own: AnyProblem | None = None
+        self.known: tuple[np.ndarray, Evaluation] | None = None
+        self.far = False
         if len(experiments) > 1 and field_place(self.unknowns) is not None:
             raise BadInput("A Young's modulus per cell is fitted to one experiment at a time.")
 
@@ -156,13 +154,19 @@ class Fitter:
 
     def problem(self, **coarser: float) -> AnyProblem:
         """The misfit of all experiments, on their scenes or on coarser ones (space, time)."""
+        if not coarser and self.own is not None:
+            return self.own
         parts = [
             self._part(x, own, coarser)
             for x, own in zip(self.experiments, self.sharing.own, strict=True)
         ]
         if len(parts) == 1 and self.sharing.own[0] is self.unknowns:
-            return parts[0]
-        return JointProblem(self.experiments, parts, self.sharing)
+            problem: AnyProblem = parts[0]
+        else:
+            problem = JointProblem(self.experiments, parts, self.sharing)
+        if not coarser:
+            self.own = problem
+        return problem
 
     def _part(self, x: Experiment, unknowns: UnknownSet, coarser: Mapping[str, float]) -> Problem:
         scene = x.scene
@@ -214,7 +218,9 @@ class Fitter:
         horizons, known = self.asked.horizons or horizons, None
         if horizons is None:
             loss = robust_loss(self.asked.loss, None, problem.noise, problem.spacing)
-            if self.few:
+            if self.known is not None and problem is self.own and self.known[0] is q:
+                known = self.known[1]
+            elif self.few:
                 known = problem.evaluate(q, loss)
             else:
                 known = problem.gradient(q, loss)[0]
@@ -262,28 +268,12 @@ class Fitter:
             assert problem is not None
             self.log.stage = COARSE
             return self.minimise(problem, q, self.log).q
-        if asked.coarse_to_fine is None and asked.horizons is None and problem is not None:
-            return self._from_afar(problem, q)
+        alone = asked.multi_start == 1 and asked.horizons is None
+        if asked.coarse_to_fine is None and asked.horizons is None and not field and self.few:
+            if problem is None or problem.cells < FEWEST_CELLS:
+                problem = self.problem() if asked.search and alone else None
+            return q if problem is None else from_afar(self, problem, q, asked.search and alone)
         return q
-
-    def _from_afar(self, problem: AnyProblem, q: np.ndarray) -> np.ndarray:
-        """A far start, improved on the coarser grid; any other as it is."""
-        if problem.cells < FEWEST_CELLS:
-            return q
-        loss = robust_loss(self.asked.loss, None, problem.noise, problem.spacing)
-        try:
-            start = problem.evaluate(q, loss, derivatives=False)
-            before = problem.spread_of(start)
-            if start.worst_spread < NEAR * self.scene.body.spacing:
-                return q
-            self.log.stage = COARSE
-            found = self.minimise(
-                problem, q, self.log, FAR_ITERATIONS, horizons=HORIZONS, rough=True
-            )
-        except SolverFailure:  # too coarse to hold together
-            return q
-        # robust and in metres: a coarse grid that led astray is not followed
-        return found.q if problem.spread_of(found.evaluation) < before else q
 
     def _uniform(self, q: np.ndarray) -> np.ndarray:
         """A field that starts as one value: that value fitted, with the other unknowns.

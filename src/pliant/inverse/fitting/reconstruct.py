@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.model import World
+from pliant.inverse.fitting.far_starts import second_thoughts
 from pliant.inverse.fitting.fit import Fit, Step
 from pliant.inverse.fitting.fit_log import FitLog
 from pliant.inverse.fitting.fit_result import in_parts, make_fit
@@ -70,6 +71,7 @@ def reconstruct(
     took off their contrast. multi_start: how many starts to try. coarse_to_fine: begin at twice the
     spacing and time step (by default where the start is far off). discretisation: estimate the
     errors by grid and time step from coarser repeats (by default where there are tangents).
+    search: try a ladder of stiffnesses first where the start is far off.
     memory_limit [bytes]: of stored states in gradients. register: lay a depth film onto the shape
     by its first frame where it is off by more than its noise. memory: of the same
     fit, begun before.
@@ -108,11 +110,12 @@ def reconstruct(
                 "astray. See `pliant check-gradients`; a start a little aside may lie off a kink."
             )
     log.stage = ""
-    minimum = fitter.minimise(problem, q, log)
+    minimum = second_thoughts(fitter, problem, fitter.minimise(problem, q, log))
     repeats = fitter.repeats(minimum.q) if minimum.evaluation.has_tangents else []
     optimiser = fitter.optimiser()
 
     def told(fit: Fit) -> Fit:
+        fit = replace(fit, advice=[*fit.advice, *fitter.notes])
         moved = [r for r in registrations if r is not None]
         if not moved:
             return fit

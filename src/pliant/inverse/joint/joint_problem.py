@@ -101,6 +101,13 @@ class JointProblem:
             frames |= self._taken(k, e, len(q) if derivatives else 0)
         return self.evaluation(q, loss, frames)
 
+    def at_rest(self, q: np.ndarray, loss: Loss) -> Evaluation:
+        """The misfit of bodies that do not move at all."""
+        frames: dict[int, FrameMisfit] = {}
+        for k, (part, place) in enumerate(zip(self.parts, self.sharing.place, strict=True)):
+            frames |= self._taken(k, part.at_rest(q[place], self._loss(k, loss)), 0)
+        return self.evaluation(q, loss, frames)
+
     def _taken(self, k: int, e: Evaluation, width: int) -> dict[int, FrameMisfit]:
         """An experiment's frames among all, in the unit of all."""
         out = {}

@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pliant.core.errors import SolverFailure
+from pliant.inverse.fitting.robust_error import information
 from pliant.inverse.fitting.total_error import Repeat, error_budget, shared_square
 from pliant.inverse.joint.joint_problem import JointProblem
 from pliant.inverse.joint.opinion import Opinion
@@ -116,7 +117,7 @@ def _step(e: Evaluation) -> np.ndarray:
 
 
 def _covariance(e: Evaluation) -> np.ndarray:
-    values, vectors = np.linalg.eigh(e.model[2])
+    values, vectors = np.linalg.eigh(information(e))
     return (vectors / np.maximum(values, 1.0 / UNSEEN**2)) @ vectors.T
 
 

@@ -35,3 +35,13 @@ class Loss:
             return value, np.where(z <= c, 1.0, c / np.maximum(z, 1e-300)) / s2
         inside = np.clip(1.0 - (z / c) ** 2, 0.0, None)
         return c**2 / 6.0 * (1.0 - inside**3), inside**2 / s2
+
+    def slope(self, z: np.ndarray) -> np.ndarray:
+        """Second derivative (m,) of the value by z = r / sigma."""
+        if self.kind == "squares":
+            return np.ones(len(z))
+        u2 = (z / self.cutoff) ** 2
+        inside = u2 <= 1.0
+        if self.kind == "huber":
+            return inside.astype(float)
+        return np.where(inside, (1.0 - u2) * (1.0 - 5.0 * u2), 0.0)

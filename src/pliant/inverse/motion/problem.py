@@ -216,6 +216,16 @@ class Problem:
         """The misfit with residuals in units of their own noise, as far as it is known now."""
         return e
 
+    def at_rest(self, q: np.ndarray, loss: Loss) -> Evaluation:
+        """The misfit of a body that does not move at all; nothing is simulated."""
+        calibration = self.unknowns.calibration(q)
+        still = (np.zeros((len(self.scene.body.nodes), 3)),) * 2
+        frames = {}
+        for m in self.moments:
+            found = self.measure.linear(m.frame, still, loss, calibration)
+            frames[m.frame] = FrameMisfit(found.r, np.zeros((len(found.r), 0)), found.usable)
+        return self.evaluation(q, loss, frames)
+
     def _report(self, step: int, steps: int) -> None:
         if self._progress is not None:
             self._progress(step, steps)
