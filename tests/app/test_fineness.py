@@ -86,3 +86,15 @@ def test_unbounded_shapes_have_no_side():
         Fineness(cells_across=3).of({"body": {"kind": "tets", "file": "a.msh"}})
     with pytest.raises(BadInput, match="its cells are given"):
         Fineness(spacing=0.1).of({"body": {"kind": "tets", "file": "a.msh"}})
+
+
+def test_an_open_mesh_is_warned_of_once(tmp_path, run, caplog):
+    """It is read once, too: measured for --cells-across, and then made a body of."""
+    import trimesh
+
+    box = trimesh.creation.box((1.0, 0.5, 0.5)).subdivide().subdivide()
+    box.update_faces(np.arange(len(box.faces)) != 17)
+    box.export(tmp_path / "open.ply")
+    file = write(tmp_path / "open.toml", block() | {"shape": {"file": str(tmp_path / "open.ply")}})
+    run("modes", file, "--count", 1, "--cells-across", 2)
+    assert caplog.text.count("not closed") == 1

@@ -115,6 +115,7 @@ def test_scales_say_their_units(ball):
     scale = Colouring(ball, "stress").scale([np.array([0.0, 2.5e6])])
     assert scale.label.endswith("MPa")
     assert Colouring(ball).scale([np.zeros(3)]).largest == 1.0
+    assert Colouring(ball).scale([np.array([0.0, 6.02e-3])]).label == "6.02 mm"
 
 
 def test_field_pictures_do_not_depend_on_threads(ball):

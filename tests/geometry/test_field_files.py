@@ -5,7 +5,7 @@ import sys
 import numpy as np
 import pytest
 
-from pliant.core.errors import MissingExtra
+from pliant.core.errors import BadInput, MissingExtra
 from pliant.geometry import load_field, load_shape, sample, shape_from_dict
 from pliant.geometry import shapes as s
 
@@ -104,6 +104,90 @@ def test_flat_box_of_thick_voxels(tmp_path):
     assert found.spacing == 1.0
     middle = found.distance([(15, 15, 8)])[0]
     assert middle == pytest.approx(-3, abs=0.6)
+
+
+LABELS = np.zeros((24, 20, 18), np.uint8)
+LABELS[12:20, 4:10, 6:12] = 2
+MIDDLE = np.array([8.0, -13.0, 21.0])
+"""Of the block of label 2 [mm], in RAS; voxels are 1 x 1 x 2 mm."""
+
+CORNER = MIDDLE - [15.5, 6.5, 2 * 8.5]
+
+
+def block_files(folder):
+    """The same block in several files, each in millimetres."""
+    nrrd, nibabel = pytest.importorskip("nrrd"), pytest.importorskip("nibabel")
+    affine = np.diag([1.0, 1.0, 2.0, 1.0])
+    affine[:3, 3] = CORNER
+    image = nibabel.Nifti1Image(LABELS, affine)
+    image.header.set_xyzt_units("mm")
+    nibabel.save(image, folder / "ras.nii.gz")
+    image.header.set_xyzt_units("unknown")
+    nibabel.save(image, folder / "mute.nii.gz")
+    for name, space, signs in (
+        ("lps", "left-posterior-superior", (-1.0, -1.0, 1.0)),
+        ("short", "LPS", (-1.0, -1.0, 1.0)),
+        ("las", "left-anterior-superior", (-1.0, 1.0, 1.0)),
+        ("ras", "right-anterior-superior", (1.0, 1.0, 1.0)),
+    ):
+        header = {
+            "space": space,
+            "space directions": np.diag(signs) @ np.diag([1.0, 1.0, 2.0]),
+            "space origin": np.array(signs) * CORNER,
+            "space units": ["mm", "mm", "mm"],
+        }
+        nrrd.write(str(folder / f"{name}.nrrd"), LABELS, header)
+
+
+@pytest.mark.parametrize("name", ["ras.nii.gz", "lps.nrrd", "short.nrrd", "las.nrrd", "ras.nrrd"])
+def test_every_medical_file_ends_in_metres_and_ras(tmp_path, name):
+    """The block is 8 x 6 x 12 mm; its middle is where each header says, 8 mm to the right."""
+    block_files(tmp_path)
+    found = load_shape(tmp_path / name, label=2)
+    lo, hi = (np.asarray(b) for b in found.bounds)
+    grid = np.stack(np.meshgrid(*[np.linspace(a, b, 61) for a, b in zip(lo, hi, strict=True)],
+                                indexing="ij"), axis=-1).reshape(-1, 3)  # fmt: skip
+    inside = grid[found.contains(grid)]
+    assert inside.mean(axis=0) == pytest.approx(1e-3 * MIDDLE, abs=0.3e-3)
+    assert np.ptp(inside, axis=0) == pytest.approx([8e-3, 6e-3, 12e-3], abs=1.1e-3)
+    assert found.spacing == pytest.approx(1e-3)
+    again = shape_from_dict(found.to_dict())
+    assert np.array_equal(again.values, found.values)
+
+
+def test_units_are_asked_for(tmp_path, caplog):
+    block_files(tmp_path)
+    known = load_field(tmp_path / "ras.nii.gz", label=2)
+    mute = tmp_path / "mute.nii.gz"
+    metres = load_field(mute, label=2)
+    assert metres.spacing == 1.0
+    assert 'Say units = "mm"' in caplog.text
+    same(load_field(mute, label=2, units="mm"), known)
+    tenfold = load_field(mute, label=2, units="cm")
+    assert tenfold.spacing == pytest.approx(0.01)
+    assert shape_from_dict(tenfold.to_dict()).spacing == pytest.approx(0.01)
+    caplog.clear()
+    assert load_field(tmp_path / "ras.nii.gz", label=2, units="m").spacing == 1.0
+    assert "the header's unit is 1 mm; m is taken" in caplog.text
+    np.save(tmp_path / "a.npy", BALL.values)
+    ball = load_field(tmp_path / "a.npy", BALL.origin, 0.1, units="mm")
+    assert ball.volume() == pytest.approx(1e-9 * BALL.volume(), rel=1e-9)
+    assert ball.distance([(0.2e-3, 0.0, 0.0)])[0] == pytest.approx(-1e-3, rel=0.01)
+    with pytest.raises(BadInput, match='"mm", "cm" or "m", not \'inch\''):
+        load_field(mute, label=2, units="inch")
+
+
+def test_meshes_have_units(tmp_path):
+    trimesh = pytest.importorskip("trimesh")
+    trimesh.creation.box((20.0, 10.0, 10.0)).export(tmp_path / "box.stl")
+    found = load_shape(tmp_path / "box.stl", units="mm")
+    assert np.ptp(found.bounds, axis=0) == pytest.approx([0.02, 0.01, 0.01])
+    again = shape_from_dict(found.to_dict())
+    assert np.ptp(again.bounds, axis=0) == pytest.approx([0.02, 0.01, 0.01])
+    for units in ("inch", 3, None):
+        if units is not None:
+            with pytest.raises(BadInput, match=r"box\.stl: units must be"):
+                load_shape(tmp_path / "box.stl", units=units)
 
 
 @pytest.mark.parametrize(("name", "package"), [("a.nrrd", "nrrd"), ("a.nii.gz", "nibabel")])

@@ -175,7 +175,7 @@ def test_what_cannot_be_fused(seen_ball):
     ]
     with pytest.raises(pl.BadInput, match="points without camera and pixel"):
         pl.fuse(replace(seen_ball, frames=blind))
-    with pytest.raises(pl.BadInput, match=r"nodes for a body of 0.1.* use .* m or more"):
+    with pytest.raises(pl.BadInput, match=r"nodes for a body of 0.1.* use .* mm or more"):
         pl.fuse(seen_ball, spacing=1e-5)
     with pytest.raises(pl.BadInput, match="must be positive"):
         pl.fuse(seen_ball, spacing=-1.0)

@@ -7,7 +7,7 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.dynamics.integrators import INTEGRATORS
 from pliant.dynamics.scene import Scene
-from pliant.fem.bodies.grid_body import GridBody
+from pliant.fem.bodies.grid_body import grid_body
 
 
 def can_coarsen(scene: Scene) -> bool:
@@ -33,6 +33,6 @@ def coarser(scene: Scene, *, space: float = 2.0, time: float = 2.0) -> Scene:
     if space != 1.0:
         assert body.shape is not None
         axes = "shape" if body.follows_shape else "world"
-        body = GridBody(body.shape, space * body.spacing, axes=axes)
+        body = grid_body(body.shape, space * body.spacing, axes=axes, pieces=body.pieces)
     scheme = INTEGRATORS[old.name](time * old.dt, **old.parameters)
     return replace(scene, body=body, integrator=scheme, source=None)

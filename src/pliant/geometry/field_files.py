@@ -4,6 +4,7 @@ Files come from anywhere, so nothing is unpickled, and the size a header claims 
 memory is taken for it.
 """
 
+import logging
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,12 +16,16 @@ import numpy as np
 
 from pliant.core.errors import BadInput, PliantError
 from pliant.core.files import require_file
+from pliant.core.lengths import length
 from pliant.core.numbers import number, positive
 from pliant.geometry.arguments import vector
 from pliant.geometry.describe import describes
 from pliant.geometry.field import SampledField, check_size
+from pliant.geometry.length_units import WIDE, unit_length
 from pliant.geometry.shape import Shape
-from pliant.geometry.volume import Volume, field_from_volume
+from pliant.geometry.volume import Volume, field_from_volume, in_metres
+
+log = logging.getLogger(__name__)
 
 FIELD_SUFFIXES = (".npz", ".npy", ".nrrd", ".nii", ".nii.gz")
 
@@ -39,13 +44,16 @@ def load_field(
     level: float | None = None,
     label: int | Sequence[int] | None = None,
     nearest: bool = False,
+    units: str | None = None,
 ) -> SampledField:
-    """The solid in a grid file; `origin` and `spacing` replace what the file says.
+    """The solid in a grid file, in metres; `origin` and `spacing` replace what the file says.
 
     .npz has the arrays values, origin, spacing; .npy only the values and needs `spacing`;
-    .nrrd and .nii carry their own frame (.nii: right, anterior, superior) and need
-    pliant[medical]. Voxels that are not cubes (spacing may be one number per axis) are resampled
-    to the smallest edge.
+    .nrrd and .nii need pliant[medical] and both end in the frame RAS (x right, y anterior, z
+    superior; see geometry.medical_files). units: "mm", "cm" or "m", what the file's lengths,
+    `origin`, `spacing` and its signed distances are in; by default what the file's header says,
+    and metres if it says nothing. Voxels that are not cubes (spacing may be one number per axis)
+    are resampled to the smallest edge.
     Floating-point values are signed distances, negative inside. Integers are labels, inside where
     they are not zero, or equal to `label` or to one of several. With `level`, inside is where the
     value exceeds it. With `nearest` and a label, inside is what lies nearer to it than to any other
@@ -62,6 +70,9 @@ def load_field(
             level = source["level"] = number("field", "level", level)
         if label is not None:
             label = source["label"] = _labels(label)
+        if units is not None:
+            unit_length(units)
+            source["units"] = units
         volume = _READERS[ending](path)
         if spacing is not None:
             steps = _per_axis(spacing, volume.values.ndim)
@@ -75,7 +86,29 @@ def load_field(
             if label is None:
                 raise BadInput("nearest needs a label.")
             source["nearest"] = True
-        return field_from_volume(volume, level=level, label=label, nearest=nearest, source=source)
+        found = field_from_volume(volume, level=level, label=label, nearest=nearest, source=source)
+        return in_metres(found, _unit(path, volume, found, units))
+
+
+def _unit(path: Path, volume: Volume, found: SampledField, units: str | None) -> float:
+    """Metres of the unit that is asked for, or else stated; a word where both are open."""
+    if units is not None:
+        asked = unit_length(units)
+        if volume.unit is not None and volume.unit != asked:
+            log.warning(
+                "%s: the header's unit is %s; %s is taken, as asked for.",
+                path, length(volume.unit), units,
+            )  # fmt: skip
+        return asked
+    if volume.unit is not None:
+        return volume.unit
+    wide = max(found.spacing * (n - 1) for n in found.values.shape)
+    if field_suffix(path) in (".nrrd", ".nii", ".nii.gz") and wide >= WIDE:
+        log.warning(
+            '%s: does not say its unit of length; taken as metres it is %s wide. Say units = "mm" '
+            "if it is of millimetres.", path, length(wide),
+        )  # fmt: skip
+    return 1.0
 
 
 @describes("field")
@@ -87,9 +120,12 @@ def field(
     level: float | None = None,
     label: int | Sequence[int] | None = None,
     nearest: bool = False,
+    units: str | None = None,
 ) -> Shape:
     """A shape from a field file, as scene files refer to it."""
-    return load_field(file, origin, spacing, level=level, label=label, nearest=nearest)
+    return load_field(
+        file, origin, spacing, level=level, label=label, nearest=nearest, units=units
+    )
 
 
 def _labels(label: Any) -> int | list[int]:

@@ -1,8 +1,14 @@
-"""Volumes from medical imaging files: NRRD and NIfTI."""
+"""Volumes from medical imaging files: NRRD and NIfTI.
+
+Both end in one frame, RAS: x to the patient's right, y to the front (anterior), z to the head
+(superior). NIfTI is in it; NRRD names its own, often LPS (x to the left, y to the back), which is
+turned. A NRRD file that names no such frame is taken as it is.
+"""
 
 import bz2
 import logging
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,6 +16,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput, MissingExtra
 from pliant.geometry.field import check_size
+from pliant.geometry.length_units import stated_length
 from pliant.geometry.volume import Volume, oriented
 
 SLACK = 1 << 24
@@ -19,7 +26,7 @@ _BLOCK = 1 << 20
 
 
 def read_nrrd(path: Path) -> Volume:
-    """A 2D or 3D NRRD volume in the frame that its header gives (its own space, unconverted)."""
+    """A 2D or 3D NRRD volume, turned from the space that its header names to RAS."""
     try:
         import nrrd
     except ImportError as error:
@@ -56,18 +63,59 @@ def _nrrd_frame(values: np.ndarray, header: Any) -> Volume:
         origin = np.array(header.get("space origin", np.zeros(dim)), dtype=np.float64)
         if origin.shape != (dim,):
             raise BadInput(f"the space origin needs {dim} numbers.")
-        return oriented(values, matrix, origin)
+        turn = _to_ras(header.get("space"), dim)
+        volume = oriented(values, turn @ matrix, turn @ origin)
+        return replace(volume, unit=_stated_unit(header, "space units"))
+    unit = _stated_unit(header, "units")
     spacings = header.get("spacings")
     if spacings is None:
-        return Volume(values=values, origin=None, spacing=None)
+        return Volume(values=values, origin=None, spacing=None, unit=unit)
     edges = np.array(spacings, dtype=np.float64)
     if not (edges > 0.0).all():
         raise BadInput(f"the spacings must be positive, not {edges.tolist()}.")
-    return oriented(values, np.diag(edges), np.zeros(dim))
+    return replace(oriented(values, np.diag(edges), np.zeros(dim)), unit=unit)
+
+
+def _to_ras(space: Any, dim: int) -> np.ndarray:
+    """The matrix from a named space, "left-posterior-superior" or "LPS", to RAS.
+
+    Unity where the name does not say where right, front and head are.
+    """
+    name = str(space or "").strip().lower()
+    words = name.split("-") if "-" in name else list(name)
+    letters = [word[:1] for word in words]
+    axes = [_AXIS.get(letter) for letter in letters]
+    if dim != 3 or None in axes or sorted(a[0] for a in axes if a) != [0, 1, 2]:
+        return np.eye(dim)
+    turn = np.zeros((3, 3))
+    for column, axis in enumerate(axes):
+        assert axis is not None
+        turn[axis[0], column] = axis[1]
+    return turn
+
+
+_AXIS = {
+    "r": (0, 1.0),
+    "l": (0, -1.0),
+    "a": (1, 1.0),
+    "p": (1, -1.0),
+    "s": (2, 1.0),
+    "i": (2, -1.0),
+}
+"""Axis and direction in RAS of right, left, anterior, posterior, superior, inferior."""
+
+
+def _stated_unit(header: Any, key: str) -> float | None:
+    """Metres of the unit that a NRRD header gives all axes, if it does."""
+    names = header.get(key)
+    if names is None or isinstance(names, str):
+        return None
+    found = {stated_length(name) for name in names}
+    return found.pop() if len(found) == 1 else None
 
 
 def read_nifti(path: Path) -> Volume:
-    """A 3D NIfTI volume in its RAS frame (x to the right, y to the front, z up)."""
+    """A 3D NIfTI volume in its frame, RAS."""
     try:
         import nibabel
     except ImportError as error:
@@ -86,7 +134,8 @@ def read_nifti(path: Path) -> Volume:
     if len(shape) == 2:
         raise BadInput("a NIfTI file needs 3 axes: save the slice as .npy or .nrrd.")
     affine = np.asarray(image.affine, dtype=np.float64)
-    return oriented(values, affine[:3, :3], affine[:3, 3])
+    unit = stated_length(image.header.get_xyzt_units()[0])
+    return replace(oriented(values, affine[:3, :3], affine[:3, 3]), unit=unit)
 
 
 def _check_shape(shape: list[int]) -> None:

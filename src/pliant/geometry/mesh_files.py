@@ -13,6 +13,7 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.core.files import require_file
 from pliant.geometry.describe import describes
+from pliant.geometry.length_units import unit_length
 from pliant.geometry.mesh_promises import checked
 from pliant.geometry.mesh_shape import MeshShape, encloses
 from pliant.geometry.shape import Shape
@@ -25,15 +26,21 @@ MAX_FILE_BYTES = 2 * 1024**3
 """Largest mesh file read; ten times what any tested scan needs."""
 
 
-def load_mesh(path: str | Path) -> MeshShape:
-    """The solid bounded by the triangles of a .ply, .obj, .stl, .off or .glb file."""
+def load_mesh(path: str | Path, *, units: str | None = None) -> MeshShape:
+    """The solid bounded by the triangles of a .ply, .obj, .stl, .off or .glb file.
+
+    units: "mm", "cm" or "m" (the default), which its coordinates are in.
+    """
     path = Path(path)
     if path.suffix.lower() not in MESH_SUFFIXES:
         raise BadInput(f"{path}: not a mesh file; known endings: {', '.join(MESH_SUFFIXES)}.")
     require_file(path, MAX_FILE_BYTES)
     vertices, faces = _triangles(path)
+    source = {"file": str(path)}
     try:
-        shape = MeshShape(vertices=vertices, faces=faces, source={"file": str(path)})
+        if units is not None:
+            vertices, source["units"] = vertices * unit_length(units), units
+        shape = MeshShape(vertices=vertices, faces=faces, source=source)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error
     if not encloses(shape.vertices, shape.faces):
@@ -45,9 +52,9 @@ def load_mesh(path: str | Path) -> MeshShape:
 
 
 @describes("mesh")
-def mesh(*, file: str) -> Shape:
+def mesh(*, file: str, units: str | None = None) -> Shape:
     """A shape from a mesh file, as scene files refer to it."""
-    return load_mesh(file)
+    return load_mesh(file, units=units)
 
 
 def save_mesh(path: str | Path, vertices: np.ndarray, faces: np.ndarray) -> None:

@@ -16,11 +16,15 @@ BORDER = 2
 
 @dataclass(frozen=True, eq=False)
 class Volume:
-    """Numbers on a grid as a file had them: node (i, j, k) at origin + (i, j, k) * spacing."""
+    """Numbers on a grid as a file had them: node (i, j, k) at origin + (i, j, k) * spacing.
+
+    unit: metres of the file's unit of length; None if it does not say.
+    """
 
     values: np.ndarray
     origin: tuple[float, ...] | None
     spacing: tuple[float, ...] | None
+    unit: float | None = None
 
 
 def oriented(values: np.ndarray, matrix: np.ndarray, origin: np.ndarray) -> Volume:
@@ -51,6 +55,16 @@ def oriented(values: np.ndarray, matrix: np.ndarray, origin: np.ndarray) -> Volu
         origin=tuple(float(c) for c in origin),
         spacing=tuple(float(size[j]) for j in order),
     )
+
+
+def in_metres(field: SampledField, unit: float) -> SampledField:
+    """The same field, whose lengths (its distances, too) were in a unit of so many metres."""
+    if unit == 1.0:
+        return field
+    return SampledField(
+        values=field.values * unit, origin=tuple(unit * c for c in field.origin),
+        spacing=unit * field.spacing, source=field.source,
+    )  # fmt: skip
 
 
 def field_from_volume(

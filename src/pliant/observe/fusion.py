@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.core.lengths import length
 from pliant.geometry.field import SampledField, grid_points
 from pliant.geometry.redistance import redistance
 from pliant.observe.depth_views import depth_images, depth_view, pixel_size
@@ -137,7 +138,7 @@ def fuse(
     near = (views > 0) & (np.abs(phi) < spacing)
     if not near.any():
         raise BadInput(
-            f"No view comes within {truncation:.3g} m of a surface on this grid: check the "
+            f"No view comes within {length(truncation)} of a surface on this grid: check the "
             "cameras' poses and the units."
         )
     shared = near & (views > 1)
@@ -188,9 +189,9 @@ def _grid(
     if not nodes <= MOST_NODES:
         coarser = spacing * (nodes / MOST_NODES) ** (1.0 / 3.0) * 1.05
         raise BadInput(
-            f"A spacing of {spacing:.3g} m needs {nodes:.3g} nodes for a body of "
-            f"{float(np.max(high - low)):.3g} m, more than {MOST_NODES:,}: use {coarser:.2g} m or "
-            "more."
+            f"A spacing of {length(spacing)} needs {nodes:.3g} nodes for a body of "
+            f"{length(float(np.max(high - low)))}, more than {MOST_NODES:,}: use "
+            f"{length(coarser, 2)} or more."
         )
     return (int(count[0]), int(count[1]), int(count[2])), first * spacing
 
@@ -242,8 +243,8 @@ def _with_advice(scan: Scan, noise: float) -> Scan:
     expected = max(2.0 * noise, 0.35 * scan.shape.spacing)
     if scan.view_count > 1 and scan.disagreement > expected:
         lines.append(
-            f"Views disagree by {scan.disagreement:.2g} m where they overlap, more than the noise: "
-            "the poses may be off, or the body moved."
+            f"Views disagree by {length(scan.disagreement, 2)} where they overlap, more than the "
+            "noise: the poses may be off, or the body moved."
         )
     if scan.seen < 0.9:
         lines.append(

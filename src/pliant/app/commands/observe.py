@@ -21,6 +21,7 @@ from pliant.app.terminal.console import (
 )
 from pliant.core.errors import BadInput
 from pliant.core.files import write_json
+from pliant.core.lengths import length
 from pliant.observe.files import LAYOUTS, RECORD, save_observations
 
 CamerasOption = Annotated[int, typer.Option("--cameras", help="Cameras in a ring around it.")]
@@ -113,7 +114,7 @@ def film_scene(
     }
     lines = [
         f"{len(seen.frames)} frames, {len(seen.cameras)} cameras, {seen.point_count} points, "
-        f"noise {seen.noise or 0.0:.3g} m",
+        f"noise {length(seen.noise or 0.0)}",
         f"files in {folder}; next: {_next(scene, shape, fineness, folder)}",
     ]
     answer(result, lines, as_json=as_json)

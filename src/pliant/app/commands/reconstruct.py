@@ -36,6 +36,7 @@ from pliant.app.terminal.console import (
     stop,
 )
 from pliant.core.errors import BadInput
+from pliant.core.lengths import length
 
 UnknownOption = Annotated[
     list[str] | None,
@@ -415,7 +416,7 @@ def _extrapolated(result: dict[str, Any]) -> list[str]:
 
 
 def _metres(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3g} m"
+    return "unknown" if value is None else length(value)
 
 
 def result_lines(result: dict[str, Any]) -> list[str]:

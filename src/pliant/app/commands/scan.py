@@ -17,6 +17,7 @@ from pliant.app.terminal.console import (
 )
 from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
+from pliant.core.lengths import length
 
 
 def register(app: typer.Typer) -> None:
@@ -103,10 +104,11 @@ def scan_folder(
     }
     grid = " x ".join(str(n) for n in scan.shape.values.shape)
     lines = [
-        f"{scan.view_count} views fused on {grid} nodes, {scan.shape.spacing:.3g} m apart, in "
+        f"{scan.view_count} views fused on {grid} nodes, {length(scan.shape.spacing)} apart, in "
         f"{seconds:.1f} s",
         f"volume {scan.shape.volume():.4g} m3; {100.0 * scan.seen:.1f} % of the surface seen, "
-        f"{100.0 * scan.overlap:.1f} % of that twice; views agree to {scan.disagreement:.2g} m",
+        f"{100.0 * scan.overlap:.1f} % of that twice; "
+        f"views agree to {length(scan.disagreement, 2)}",
         *(f"- {line}" for line in scan.advice),
         f"files: {path} (pliant simulate SCENE --shape {path}), {picture}",
     ]

@@ -35,6 +35,7 @@ from pliant.app.terminal.console import (
 )
 from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
+from pliant.core.lengths import length
 from pliant.dynamics.model import Model
 from pliant.dynamics.scene import Scene
 
@@ -86,7 +87,7 @@ def simulate_scene(
     lines = [
         f"{result['title'] or scene}: {result['nodes']} nodes, {result['steps']} steps "
         f"to t = {result['time']:.4g} s, {result['step_ms']:.1f} ms a step",
-        f"largest displacement {result['largest_displacement']:.4g} m "
+        f"largest displacement {length(result['largest_displacement'], 4)} "
         f"({result['largest_displacement_in_cells']:.1f} cells)",
         energy_line(result["energies"]),
         *cut_lines(result["steps_cut"]),

@@ -25,6 +25,7 @@ from pliant.app.terminal.console import (
 )
 from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
+from pliant.core.lengths import length, place
 from pliant.dynamics.scene import Scene
 
 
@@ -120,8 +121,7 @@ def rest_scene(
     lines = [
         f"{result['title'] or scene}: at rest after {record.rotation_updates} rotation updates, "
         f"imbalance {record.imbalance:.1e} of the load",
-        f"largest displacement {size[most]:.6g} m at "
-        f"({', '.join(f'{c:.4g}' for c in built.body.nodes[most])})",
+        f"largest displacement {length(float(size[most]), 6)} at {place(built.body.nodes[most])}",
     ]
     if directory is not None:
         _leave(built, directory, rests, result, overwrite=overwrite)

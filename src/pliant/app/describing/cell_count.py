@@ -3,7 +3,7 @@
 import numpy as np
 
 from pliant.core.errors import BadInput
-from pliant.fem.bodies.grid_body import any_corner
+from pliant.fem.bodies.lattice_cells import any_corner
 from pliant.fem.cutting.sharp_cut import is_sharp
 from pliant.fem.cutting.volume_shift import shifted
 from pliant.geometry.field import MAX_NODES, SampledField

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.describing.scene_building import described_shape
+from pliant.app.describing.scene_building import measured_shape
 from pliant.core.errors import BadInput
 
 
@@ -50,7 +50,7 @@ AS_IT_IS = Fineness()
 def _shortest_side(scene: Mapping[str, Any]) -> float:
     if not isinstance(scene.get("shape"), Mapping):
         raise BadInput("--cells-across needs a scene with a shape.")
-    lo, hi = (np.asarray(b, float) for b in described_shape(scene["shape"]).bounds)
+    lo, hi = (np.asarray(b, float) for b in measured_shape(scene["shape"]).bounds)
     side = float((hi - lo).min())
     if not (np.isfinite(side) and side > 0.0):
         raise BadInput("--cells-across needs a bounded shape: intersect it with a box.")

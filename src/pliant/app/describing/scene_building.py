@@ -66,7 +66,7 @@ def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
     if table.body.file is None:
         if table.shape is None:
             raise BadInput("shape: this table is missing; a scene needs a body's shape.")
-        shape = _shape(table.shape, "shape")
+        shape = described_shape(table.shape)
     elif table.shape is not None:
         raise BadInput("body.file: there is a [shape] already; give only one of the two.")
     # everything small first: a wrong key must not wait for a large mesh
@@ -127,9 +127,22 @@ def _start(table: str | StartTable) -> Start | str:
     return Start(table.kind, table.modes, table.amplitudes, table.velocities, reference)
 
 
+_measured: dict[str, Shape] = {}
+"""The shape that was measured last, until its body is made: it is read, and warned of, once."""
+
+
+def measured_shape(description: Mapping[str, Any]) -> Shape:
+    """The shape of a scene's table `shape`, looked at before the scene is built of it."""
+    shape = described_shape(description)
+    _measured.clear()
+    _measured[repr(_typed(description))] = shape
+    return shape
+
+
 def described_shape(description: Mapping[str, Any]) -> Shape:
     """The shape of a scene's table `shape`."""
-    return _shape(description, "shape")
+    found = _measured.pop(repr(_typed(description)), None)
+    return _shape(description, "shape") if found is None else found
 
 
 def _shape(description: Mapping[str, Any], where: str) -> Shape:
@@ -157,6 +170,8 @@ def _body(shape: Shape | None, table: BodyTable) -> Body:
             raise BadInput("body.subdivisions: only the cells of a grid are subdivided.")
         if table.axes is not None:
             raise BadInput("body.axes: only a grid has a lattice that lies along axes.")
+        if table.pieces is not None:
+            raise BadInput("body.pieces: only a grid is made of some of its pieces.")
         order = DEFAULT_ORDER if table.order is None else table.order
         return _within("body", lambda: TetBody(shape or table.file, table.edge_length, order=order))
     if table.edge_length is not None:
@@ -165,7 +180,8 @@ def _body(shape: Shape | None, table: BodyTable) -> Body:
         raise BadInput('body.order: only a body of kind = "tets" has an order.')
     if shape is None:
         raise BadInput('body.file: only a body of kind = "tets" can come from a mesh file.')
-    options: dict = {} if table.axes is None else {"axes": table.axes}
+    given = {"axes": table.axes, "pieces": table.pieces}
+    options: dict = {name: value for name, value in given.items() if value is not None}
     _within("body", lambda: require_room(shape, table.spacing))
     return _within(
         "body",

@@ -53,6 +53,7 @@ class BodyTable(Table):
     spacing: Positive | None = None
     subdivisions: Annotated[int, Field(ge=1, le=8)] | None = None
     axes: Literal["shape", "world"] | None = None
+    pieces: Literal["all", "largest"] | None = None
     edge_length: Positive | None = None
     order: Literal[1, 2] | None = None
     file: str | None = None

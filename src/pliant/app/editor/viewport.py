@@ -336,8 +336,8 @@ def _patch(plane: Plane, near: np.ndarray, size: float) -> tuple[np.ndarray, np.
 
 def _outline(shape: Any) -> tuple[np.ndarray, np.ndarray]:
     """Triangles of a shape's surface, at 24 cells across."""
-    from pliant.fem.bodies.grid_body import GridBody
+    from pliant.fem.bodies.grid_body import grid_body
 
     lo, hi = (np.asarray(b, float) for b in shape.bounds)
-    body = GridBody(shape, float((hi - lo).max()) / 24.0)
+    body = grid_body(shape, float((hi - lo).max()) / 24.0)
     return body.surface.positions(body.nodes), body.surface.facets

@@ -8,6 +8,7 @@ from time import monotonic
 from typing import Any
 
 from pliant.app.terminal.progress import QUIET_INTERVAL
+from pliant.core.lengths import length
 from pliant.inverse.fitting.fit import Step
 
 
@@ -83,5 +84,5 @@ def step_line(step: Step) -> str:
     for name, values in cells.items():
         low, middle, high = min(values), statistics.median(values), max(values)
         shown.append(f"{name} {low:.4g} to {high:.4g}, median {middle:.4g}")
-    head = f"iteration {step.iteration:2d}  cost {step.cost:.6g}  rms {step.rms:.4g} m  "
+    head = f"iteration {step.iteration:2d}  cost {step.cost:.6g}  rms {length(step.rms, 4)}  "
     return head + "  ".join(shown)

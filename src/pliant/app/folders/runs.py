@@ -204,6 +204,7 @@ def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> 
         "nodes": len(scene.body.nodes),
         "dimension": scene.dim,
         "volume": scene.body.volume,
+        "body_warnings": list(scene.body.warnings),
         "steps": last.step,
         "time": last.t,
         "largest_displacement": float(size.max()),

@@ -8,6 +8,7 @@ from typing import Any
 from pliant.app.fitted.fit_table import table_rows
 from pliant.app.fitted.fits import FitRun
 from pliant.app.pictures.report_figures import spoken
+from pliant.core.lengths import length
 
 _STYLE = """
 body { font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif;
@@ -63,7 +64,7 @@ def page(run: FitRun, made: list[tuple[Path, str, str]]) -> str:
         ),
         (
             "residuals",
-            f"{1e3 * (r['rms'] or 0.0):.3g} mm; noise {1e3 * (r['noise'] or 0.0):.3g} mm, that is "
+            f"{length(r['rms'] or 0.0)}; noise {length(r['noise'] or 0.0)}, that is "
             f"{(r['noise'] or 0.0) / run.scene.body.spacing:.2g} cells",
         ),
     ]

@@ -10,6 +10,7 @@ import numpy as np
 from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.render.pixels import linear
 from pliant.core.errors import BadInput
+from pliant.core.lengths import length
 from pliant.dynamics.constitution import Stress
 from pliant.dynamics.scene import Scene
 from pliant.fem.forces.stress import StressField, to_nodes
@@ -69,6 +70,8 @@ class Scale:
         """The last colour's value, with its unit."""
         unit = UNITS[self.kind]
         value = self.largest
+        if unit == "m":
+            return length(value)
         if unit == "Pa" and value >= 1000.0:
             power = min(3, int(np.floor(np.log10(value) / 3.0)))
             value, unit = value / 1000.0**power, ("Pa", "kPa", "MPa", "GPa")[power]

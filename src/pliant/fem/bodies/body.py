@@ -27,7 +27,8 @@ class Body:
     node_volumes: (cells, k) integrals of the shape functions over the filled part; of quadratic
     cells, positive shares of the volume instead (see fem.bodies.quadratic_simplices).
     axes: (dim, dim) directions of a grid's lattice as columns, None where they are x, y, z;
-    follows_shape: whether they are the shape's own.
+    follows_shape: whether they are the shape's own. pieces: of a grid, "all", or "largest" where
+    others were left out. warnings: what to know about how it was made, a sentence each.
     order: of a simplex's shape functions, 1 or 2.
     pair_table: of grids, integrals of N_a N_b by the rows of the geometry table (fem.forces.cells).
     """
@@ -49,8 +50,10 @@ class Body:
     subdivisions: int | None = None
     axes: np.ndarray | None = field(default=None, repr=False)
     follows_shape: bool = True
+    pieces: str = "all"
     order: int = 1
     pair_table: np.ndarray | None = field(default=None, repr=False)
+    warnings: tuple[str, ...] = ()
 
     @property
     def origin_of(self) -> dict | None:
@@ -65,6 +68,8 @@ class Body:
             body["subdivisions"] = self.subdivisions
         if not self.follows_shape:
             body["axes"] = "world"
+        if self.pieces != "all":
+            body["pieces"] = self.pieces
         if not self.is_grid and self.order != DEFAULT_ORDER:
             body["order"] = self.order
         return {"shape": self.shape.to_dict(), "body": body}

@@ -1,13 +1,16 @@
 """A body of partially filled cells of a regular grid, from a signed distance."""
 
+import logging
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from pliant.core.errors import BadInput
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.embedding import Embedding, Surface
+from pliant.fem.bodies.grid_locator import Locator, TurnedLocator
+from pliant.fem.bodies.lattice_cells import LatticeCells, any_corner, lattice_cells
+from pliant.fem.bodies.loose_pieces import cell_pieces, node_pieces, told
 from pliant.fem.cutting.cutcells import cut_cells
 from pliant.fem.cutting.ghost import GHOST_PENALTY, GhostPenalty, fading, ghost_weights
 from pliant.fem.cutting.sharp_cut import added_moments, is_sharp, sharp_cut
@@ -32,7 +35,11 @@ FARTHEST = 2**30
 """Cells from the origin that a lattice may lie: its positions are whole numbers of 32 bits."""
 
 
+_log = logging.getLogger(__name__)
+
 AXES = ("shape", "world")
+
+PIECES = ("all", "largest")
 
 LARGEST_SUBDIVISION = 8
 """Fine cells along the edge of a cell; beyond it rounding of the moments outweighs the gain."""
@@ -44,7 +51,28 @@ def GridBody(
     *,
     subdivisions: int | None = None,
     axes: str = "shape",
+    pieces: str = "all",
     ghost_penalty: float = GHOST_PENALTY,
+) -> Body:
+    """`grid_body`, and a word in the log where it falls into several pieces."""
+    body = grid_body(
+        shape, spacing, subdivisions=subdivisions, axes=axes, pieces=pieces,
+        ghost_penalty=ghost_penalty, told_of=True,
+    )  # fmt: skip
+    for sentence in body.warnings:
+        _log.warning("%s", sentence)
+    return body
+
+
+def grid_body(
+    shape: Shape,
+    spacing: float | None = None,
+    *,
+    subdivisions: int | None = None,
+    axes: str = "shape",
+    pieces: str = "all",
+    ghost_penalty: float = GHOST_PENALTY,
+    told_of: bool = False,
 ) -> Body:
     """Active cells of the lattice of integer multiples of `spacing` [m] that the shape fills.
 
@@ -55,23 +83,35 @@ def GridBody(
     (fem.cutting.cutcells), shifted so that their volume is right (fem.cutting.volume_shift). A
     sampled field without `spacing` keeps its own lattice. subdivisions: every shape is cut by its
     distance as it is, sampled so many times finer than the lattice (1: at its nodes), which rounds
-    edges off within such a fine cell and shrinks what is round. ghost_penalty = 0 switches the
-    stabilisation of small cuts off (for studies).
+    edges off within such a fine cell and shrinks what is round. pieces="largest" keeps the cells of
+    the largest piece only (fem.bodies.loose_pieces). ghost_penalty = 0 switches the stabilisation
+    of small cuts off (for studies). told_of: look for pieces, and say so in the body's `warnings`.
     """
     s = 1 if subdivisions is None else _checked_subdivisions(subdivisions)
     if axes not in AXES:
         raise BadInput(f"axes must be 'shape' or 'world', not {axes!r}.")
+    if pieces not in PIECES:
+        raise BadInput(f"pieces must be 'all' or 'largest', not {pieces!r}.")
     given = shape
     shape, turn = upright(shape) if axes == "shape" else (shape, None)
     phi, first, origin, h = lattice_distances(shape, spacing, s)
     if not np.isfinite(phi).all():
         raise BadInput("The shape has distances that are not numbers; check its parameters.")
-    cut = None
+    cut, count = None, 1
     if subdivisions is None:
         cut = _sharp(shape, phi, origin + h * first, h)
         if cut is None:
             phi = shifted(shape, phi, origin + h * first, h)
-    cut = cut or _sampled(phi, s, h)
+        elif told_of or pieces == "largest":
+            count, piece = _sharp_pieces(cut, phi)
+            cut = _largest(cut, piece) if count > 1 and pieces == "largest" else cut
+    if cut is None:
+        cut, fine, of_node = _sampled(phi, s, h, in_pieces=told_of or pieces == "largest")
+        count = 1 + int(of_node.max(initial=0))
+        if count > 1 and pieces == "largest":
+            cut = _sampled(_without_others(phi, fine, of_node), s, h)[0]
+    several = count > 1 and pieces == "all"
+    warnings = (told(shape, count, h),) if several and told_of else ()
     whole, moments = cut.cells, cut.moments
     cells, lattice, cell_lattice = whole.cells, whole.lattice, whole.cell_lattice
     dim = phi.ndim
@@ -94,7 +134,7 @@ def GridBody(
     pattern, ghost = _pattern_and_ghost(cells, lattice, whole.index_of, weight, support)
 
     nodes = origin + h * (lattice + first)
-    locate = _Locator(
+    locate = Locator(
         cells,
         cell_lattice.astype(np.int32),
         origin + h * first,
@@ -116,7 +156,7 @@ def GridBody(
         node_volumes=node_volumes,
         surface=Surface(vertices, cut.facets, cut.facet_cell),
         pattern=pattern,
-        locate=locate if turn is None else _TurnedLocator(locate, turn),
+        locate=locate if turn is None else TurnedLocator(locate, turn),
         spacing=h,
         ghost=ghost,
         lattice=(lattice + first).astype(np.int32),
@@ -125,7 +165,9 @@ def GridBody(
         requested_size=spacing,
         subdivisions=subdivisions,
         follows_shape=axes == "shape",
+        pieces=pieces,
         pair_table=pairs,
+        warnings=warnings,
     )
 
 
@@ -133,7 +175,7 @@ def GridBody(
 class _Cut:
     """Cells and their moments, and the surface: points carried by nodes or in lattice units."""
 
-    cells: "_LatticeCells"
+    cells: LatticeCells
     moments: np.ndarray
     points: Embedding | np.ndarray
     facets: np.ndarray
@@ -150,29 +192,77 @@ def _sharp(shape: Shape, phi: np.ndarray, origin: np.ndarray, h: float) -> _Cut 
         raise _no_inside(h)
     active = np.zeros(tuple(n - 1 for n in phi.shape), bool)
     active[tuple(cut.cell.T)] = True
-    return _Cut(_lattice_cells(active), cut.moments, cut.points, cut.facets, cut.facet_cell)
+    return _Cut(lattice_cells(active), cut.moments, cut.points, cut.facets, cut.facet_cell)
 
 
-def _sampled(phi: np.ndarray, s: int, h: float) -> _Cut:
-    """The cut by the distance at the nodes of a lattice s times finer than the cells."""
+def _sampled(
+    phi: np.ndarray, s: int, h: float, *, in_pieces: bool = False
+) -> tuple[_Cut, np.ndarray, np.ndarray]:
+    """The cut by the distance at the nodes of a lattice s times finer than the cells.
+
+    Also the nodes of that lattice, and the piece of each if they are asked for.
+    """
     phi = np.where(np.abs(phi) < SNAP * h / s, 0.0, phi)
     active = any_corner(phi < 0.0)
     if not active.any():
         raise _no_inside(h)
-    fine = _lattice_cells(active)
+    fine = lattice_cells(active)
     cut = cut_cells(phi[tuple(fine.lattice.T)], fine.cells)
     ends = np.stack([cut.edge_low, cut.edge_high], axis=1).astype(np.int32)
     weights = np.stack([1.0 - cut.edge_weight, cut.edge_weight], axis=1)
     points = Embedding(ends, weights, len(fine.lattice))
+    of_node = np.zeros(0, int)
+    if in_pieces:
+        _, of_node = node_pieces(fine.lattice, phi[tuple(fine.lattice.T)] < 0.0, ends, cut.facets)
     if s == 1:
-        return _Cut(fine, cut.moments, points, cut.facets, cut.facet_cell)
+        whole = _Cut(fine, cut.moments, points, cut.facets, cut.facet_cell)
+        return whole, fine.lattice, of_node
     inside = np.zeros(tuple((n - 1) // s for n in phi.shape), bool)
     inside[tuple((fine.cell_lattice // s).T)] = True
-    whole = _lattice_cells(inside)
+    whole = lattice_cells(inside)
     owner = whole.cell_of[tuple((fine.cell_lattice // s).T)]
     parts = np.full(phi.ndim, s)
     moments = added_moments(cut.moments, fine.cell_lattice % s, parts, owner, len(whole.cells))
-    return _Cut(whole, moments, points.at(fine.lattice) / s, cut.facets, owner[cut.facet_cell])
+    places = points.at(fine.lattice) / s
+    whole = _Cut(whole, moments, places, cut.facets, owner[cut.facet_cell])
+    return whole, fine.lattice, of_node
+
+
+def _sharp_pieces(cut: _Cut, phi: np.ndarray) -> tuple[int, np.ndarray]:
+    """Pieces of the cells, see loose_pieces."""
+    old = cut.cells
+    points = cut.points.at(old.lattice) if isinstance(cut.points, Embedding) else cut.points
+    inside = phi[tuple(old.lattice.T)] < 0.0
+    return cell_pieces(old.cells, inside, points, cut.facets, cut.facet_cell)
+
+
+def _largest(cut: _Cut, piece: np.ndarray) -> _Cut:
+    """The same without the cells and the surface of all pieces but the largest."""
+    old = cut.cells
+    volumes = cut.moments.reshape(len(old.cells), -1)[:, 0]
+    kept = piece == int(np.argmax(np.bincount(piece, volumes)))
+    active = np.zeros(tuple(n - 1 for n in old.index_of.shape), bool)
+    active[tuple(old.cell_lattice[kept].T)] = True
+    renumbered = np.cumsum(kept) - 1  # cells keep their order
+    facets = kept[cut.facet_cell]
+    points = cut.points.at(old.lattice) if isinstance(cut.points, Embedding) else cut.points
+    used, corners = np.unique(cut.facets[facets], return_inverse=True)
+    return _Cut(
+        lattice_cells(active), cut.moments[kept], points[used],
+        corners.reshape(-1, cut.facets.shape[1]), renumbered[cut.facet_cell[facets]],
+    )  # fmt: skip
+
+
+def _without_others(phi: np.ndarray, lattice: np.ndarray, piece: np.ndarray) -> np.ndarray:
+    """The distance with all pieces of nodes but the one of the most turned outside.
+
+    Nothing joins them to it, so that its own surface stays where it is.
+    """
+    largest = int(np.argmax(np.bincount(piece[piece >= 0])))
+    others = tuple(lattice[(piece >= 0) & (piece != largest)].T)
+    phi = phi.copy()
+    phi[others] = -phi[others]
+    return phi
 
 
 def _no_inside(h: float) -> BadInput:
@@ -187,35 +277,6 @@ def _checked_subdivisions(count: int) -> int:
             f"subdivisions must be a whole number from 1 to {LARGEST_SUBDIVISION}, not {count}."
         )
     return int(count)
-
-
-@dataclass(frozen=True)
-class _LatticeCells:
-    """Cells of a lattice and their nodes, x fastest; cell_of and index_of: position to number."""
-
-    cell_lattice: np.ndarray
-    cells: np.ndarray
-    lattice: np.ndarray
-    index_of: np.ndarray
-    cell_of: np.ndarray
-
-
-def _lattice_cells(active: np.ndarray) -> _LatticeCells:
-    dim = active.ndim
-    cell_lattice = np.argwhere(active)
-    cell_lattice = cell_lattice[np.lexsort(cell_lattice.T)]
-    corner_offsets = np.array([[(a >> d) & 1 for d in range(dim)] for a in range(2**dim)])
-    corners = cell_lattice[:, None, :] + corner_offsets  # (cells, k, dim)
-    is_node = np.zeros(tuple(n + 1 for n in active.shape), bool)
-    is_node[tuple(corners.reshape(-1, dim).T)] = True
-    lattice = np.argwhere(is_node)
-    lattice = lattice[np.lexsort(lattice.T)]
-    index_of = np.full(is_node.shape, -1, np.int32)
-    index_of[tuple(lattice.T)] = np.arange(len(lattice))
-    cell_of = np.full(is_node.shape, -1, np.int32)
-    cell_of[tuple(cell_lattice.T)] = np.arange(len(cell_lattice))
-    cells = index_of[tuple(np.moveaxis(corners, 2, 0))]
-    return _LatticeCells(cell_lattice, cells, lattice, index_of, cell_of)
 
 
 def lattice_distances(shape: Shape, spacing: float | None, subdivisions: int):
@@ -270,15 +331,6 @@ def lattice_distances(shape: Shape, spacing: float | None, subdivisions: int):
     return phi, first, origin, float(spacing)
 
 
-def any_corner(inside: np.ndarray) -> np.ndarray:
-    """Cells with at least one inside corner."""
-    for axis in range(inside.ndim):
-        low = tuple(slice(None, -1) if d == axis else slice(None) for d in range(inside.ndim))
-        high = tuple(slice(1, None) if d == axis else slice(None) for d in range(inside.ndim))
-        inside = inside[low] | inside[high]
-    return inside
-
-
 def _geometry(moments: np.ndarray, is_full: np.ndarray, h: float):
     """Rows of the cells, table, node volumes, pair integrals: full cells share the first row."""
     full = np.flatnonzero(is_full)
@@ -322,52 +374,3 @@ def _pattern_and_ghost(
     if not reach_two.any():
         return pattern, None
     return pattern, GhostPenalty(weight, neighbour, along)
-
-
-class _Locator:
-    """Finds the cell of a material point; points outside take the nearest active cell's field."""
-
-    def __init__(self, cells, cell_lattice, origin, spacing, lattice_shape, node_count):
-        self._cells = cells
-        self._lattice = cell_lattice
-        self._origin = origin
-        self._h = spacing
-        self._cell_of = np.full(lattice_shape, -1, np.int32)
-        self._cell_of[tuple(cell_lattice.T)] = np.arange(len(cells))
-        self._node_count = node_count
-        self._tree: KDTree | None = None
-
-    def cells_of(self, points: np.ndarray) -> np.ndarray:
-        """Index of the cell of each point; the nearest active one where there is none."""
-        x = (points - self._origin) / self._h
-        place = np.clip(np.floor(x).astype(int), 0, np.array(self._cell_of.shape) - 1)
-        cell = self._cell_of[tuple(place.T)]
-        lost = np.flatnonzero(cell < 0)
-        if len(lost):
-            tree = self._tree = self._tree or KDTree(self._lattice + 0.5)
-            cell[lost] = tree.query(x[lost])[1]
-        return cell
-
-    def __call__(self, points: np.ndarray) -> Embedding:
-        return self.within(self.cells_of(points), points)
-
-    def within(self, cell: np.ndarray, points: np.ndarray) -> Embedding:
-        """Points carried by the given cells."""
-        t = (points - self._origin) / self._h - self._lattice[cell]
-        k, dim = self._cells.shape[1], points.shape[1]
-        weights = np.ones((len(points), k))
-        for a in range(k):
-            for d in range(dim):
-                weights[:, a] *= t[:, d] if (a >> d) & 1 else 1.0 - t[:, d]
-        return Embedding(self._cells[cell], weights, self._node_count)
-
-
-@dataclass(frozen=True)
-class _TurnedLocator:
-    """The same for a lattice that lies along other axes than x, y, z."""
-
-    upright: _Locator
-    turn: np.ndarray
-
-    def __call__(self, points: np.ndarray) -> Embedding:
-        return self.upright(np.asarray(points, float) @ self.turn)

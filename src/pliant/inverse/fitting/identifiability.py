@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from pliant.core.lengths import length
 from pliant.inverse.joint.joint_problem import AnyProblem
 from pliant.inverse.motion.evaluation import Evaluation
 from pliant.inverse.parameters.charts import POISSON_RANGE
@@ -116,13 +117,14 @@ def _residuals(problem: AnyProblem, e: Evaluation, noise: float) -> list[str]:
     pattern = shared_by_neighbours(e, WILD * noise)
     if pattern > PATTERN:
         return [
-            f"The residuals ({e.rms:.3g} m) are not noise-like: neighbouring points are off "
-            f"together, by {np.sqrt(pattern) * e.rms:.2g} m. The model misses something that moves "
-            "the body (gravity, walls, contact, shape or law); the error bars do not cover that."
+            f"The residuals ({length(e.rms)}) are not noise-like: neighbouring points are off "
+            f"together, by {length(np.sqrt(pattern) * e.rms, 2)}. The model misses something that "
+            "moves the body (gravity, walls, contact, shape or law); the error bars do not cover "
+            "that."
         ]
     if not e.rms > 1.5 * noise:
         return []
-    text = f"The residuals ({e.rms:.3g} m) are larger than the noise ({noise:.3g} m)"
+    text = f"The residuals ({length(e.rms)}) are larger than the noise ({length(noise)})"
     far = float(np.mean(np.abs(e.usable) > WILD * noise))
     if far < FEW_WILD:
         tukey = e.loss.kind == "tukey"

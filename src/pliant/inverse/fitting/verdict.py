@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pliant.core.errors import SolverFailure
+from pliant.core.lengths import length
 from pliant.inverse.fitting.identifiability import FEW_WILD, WILD
 from pliant.inverse.fitting.total_error import ErrorBudget
 from pliant.inverse.joint.joint_problem import AnyProblem
@@ -135,9 +136,9 @@ def _misfit(problem: AnyProblem, e: Evaluation, noise: float, budget: ErrorBudge
             size = max(size, _rms(np.minimum(np.abs(e.usable), WILD * noise)))
         if size > ABOVE_NOISE * noise or far > FEW_WILD:
             return [
-                f"The residuals ({e.rms:.3g} m) are far above the noise ({noise:.3g} m): the model "
-                f"does not fit the film ({cause}), or this is a second minimum, or the grid is too "
-                "coarse."
+                f"The residuals ({length(e.rms)}) are far above the noise ({length(noise)}): the "
+                f"model does not fit the film ({cause}), or this is a second minimum, or the grid "
+                "is too coarse."
             ]
     repeated = budget.discretisation is not None
     least = (UNEXPLAINED if repeated else UNREPEATED) * noise
@@ -148,4 +149,4 @@ def _misfit(problem: AnyProblem, e: Evaluation, noise: float, budget: ErrorBudge
     which = "which neither spacing nor time step explains: the model does not fit the film"
     if not repeated:
         which = "and no coarser repeat tells whether spacing or time step explains it, or the model"
-    return [f"Neighbouring residuals are off together by {missed:.2g} m, {which} ({cause})."]
+    return [f"Neighbouring residuals are off together by {length(missed, 2)}, {which} ({cause})."]

@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.spatial import KDTree
 
 from pliant.core.errors import BadInput
+from pliant.core.lengths import length
 from pliant.dynamics.model import World
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import LinearMisfit, Measure, Pair, beside
@@ -228,8 +229,8 @@ def _on_body(body, at: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, np
     far = int(np.argmax(gap))
     if gap[far] > NEAR * diagonal:
         raise BadInput(
-            f"The tracked point '{names[far]}' lies {gap[far]:.3g} m from the body, which is "
-            f"{diagonal:.3g} m large: say at which material points the tracks are (at=...), or "
+            f"The tracked point '{names[far]}' lies {length(gap[far])} from the body, which is "
+            f"{length(diagonal)} large: say at which material points the tracks are (at=...), or "
             "check their units and their frame of reference."
         )
     material = np.array(at, float)

@@ -11,6 +11,7 @@ from pliant.app.editor.context import Context
 from pliant.app.editor.folder import UPLOADS, check_upload, inside
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
+from pliant.core.lengths import length_unit, rounded
 from pliant.geometry.load import load_shape
 from pliant.geometry.shapes import shape_from_dict
 
@@ -61,11 +62,12 @@ class ShapePanel:
         body = self.context.session.body
         rest = body.surface.positions(body.nodes)
         lo, hi = rest.min(axis=0), rest.max(axis=0)
-        size = " x ".join(f"{s:.3g}" for s in hi - lo)
+        unit, name = length_unit(float((hi - lo).max()))
+        size = " x ".join(rounded(float(s) / unit, 3) for s in hi - lo)
         shape = self.context.session.description.get("shape") or {}
         kind = Path(str(shape.get("file", ""))).name or shape.get("type", "mesh")
         self.info.content = (
-            f"**{kind}**, {size} m, volume {body.volume:.4g} m{'³' if body.dim == 3 else '²'}"
+            f"**{kind}**, {size} {name}, volume {body.volume:.4g} m{'³' if body.dim == 3 else '²'}"
         )
         self.apply.disabled = self.kind.value == AS_LOADED
 

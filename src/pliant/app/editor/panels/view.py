@@ -2,6 +2,7 @@
 
 from pliant.app.editor.coloured_mesh import css_gradient
 from pliant.app.editor.context import Context
+from pliant.core.lengths import length_unit
 
 COLOURS = {
     "plain": "plain", "von Mises stress": "stress", "displacement": "displacement",
@@ -77,10 +78,10 @@ class ViewPanel:
         if abs(top - self._legend_top) <= 0.01 * abs(top):
             return
         self._legend_top = top
-        unit = "Pa" if look.colour == "stress" else "m"
+        size, unit = (1.0, "Pa") if look.colour == "stress" else length_unit(top)
         self.legend.content = (
             f'<div style="margin:0 0.6em 0.4em 0.6em;font-size:0.8em">'
             f'<div style="height:0.9em;border-radius:3px;background:{css_gradient()}"></div>'
             f'<div style="display:flex;justify-content:space-between"><span>0</span>'
-            f"<span>{top / 2:.3g}</span><span>{top:.3g} {unit}</span></div></div>"
+            f"<span>{top / size / 2:.3g}</span><span>{top / size:.3g} {unit}</span></div></div>"
         )
