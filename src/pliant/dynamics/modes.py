@@ -1,5 +1,6 @@
 """Natural frequencies and modes: K phi = w^2 M phi on the free components."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from pliant.core.errors import BadInput
+from pliant.core.shown import Shown, shown_by
 from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.scene import Scene
 
@@ -17,15 +19,31 @@ matrix invertible; it is subtracted again from the eigenvalues."""
 
 
 @dataclass(frozen=True)
-class Modes:
-    """frequencies: (count,) [Hz], ascending; shapes: (count, nodes, dim), unit modal mass."""
+class Modes(Shown):
+    """frequencies: (count,) [Hz], ascending; shapes: (count, nodes, dim), unit modal mass.
+
+    scene: whose they are.
+    """
 
     frequencies: np.ndarray
     shapes: np.ndarray
+    scene: Scene | None = None
+
+    def __repr__(self) -> str:
+        low, high = self.frequencies[0], self.frequencies[-1]
+        return f"<Modes: {len(self.frequencies)}, from {low:.4g} to {high:.4g} Hz>"
 
 
-def modes(scene: Scene, count: int = 6) -> Modes:
-    """The `count` lowest modes about the rest shape; a free body starts with its rigid motions."""
+def modes(
+    scene: Scene, count: int = 6, *, progress: Callable[[int], None] | bool | None = None
+) -> Modes:
+    """The `count` lowest modes about the rest shape; a free body starts with its rigid motions.
+
+    progress(solves) is called after each solve with the stiffness; True shows them.
+    """
+    if progress is True:
+        with shown_by("progress")("modes: solves", None) as bar:
+            return modes(scene, count, progress=bar.reach)
     # motions too small to turn a cell: walls may have their consistency terms, as in statics
     s = ImplicitModel(scene, nitsche=True)
     n = s.node_count
@@ -40,11 +58,20 @@ def modes(scene: Scene, count: int = 6) -> Modes:
     density = s.masses.sum() / max(scene.body.volume, 1e-300)
     shift = -RIGID_SHIFT * modulus / (density * extent**2)
     factor = splu(K - shift * M, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
-    inverse: Any = LinearOperator(K.shape, matvec=factor.solve, dtype=float)  # pyright: ignore
+    solves = 0
+
+    def solve(b: np.ndarray) -> np.ndarray:
+        nonlocal solves
+        solves += 1
+        if callable(progress):
+            progress(solves)
+        return factor.solve(b)
+
+    inverse: Any = LinearOperator(K.shape, matvec=solve, dtype=float)  # pyright: ignore
     start = np.random.default_rng(0).standard_normal(len(free))  # fixed: the same bits every time
     values, vectors = eigsh(K, count, M, sigma=shift, OPinv=inverse, v0=start, which="LM")
     order = np.argsort(values)
     shapes = np.zeros((count, 3 * n))
     shapes[:, free] = vectors[:, order].T
     frequencies = np.sqrt(np.maximum(values[order], 0.0)) / (2.0 * np.pi)
-    return Modes(frequencies, shapes.reshape(count, n, 3)[:, :, : scene.dim])
+    return Modes(frequencies, shapes.reshape(count, n, 3)[:, :, : scene.dim], scene)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from pliant.core.errors import BadInput, SolverFailure
+from pliant.core.shown import shown_by
 from pliant.dynamics.model import World
 from pliant.inverse.fitting.fit import Fit, Step
 from pliant.inverse.fitting.fit_log import FitLog
@@ -47,7 +48,7 @@ def reconstruct(
     unknowns: Mapping,
     *,
     on_step: Callable[[Step], None] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | bool | None = None,
     **options,
 ) -> Fit:
     """Recover `unknowns` (name: start value) of a scene from observations.
@@ -68,8 +69,20 @@ def reconstruct(
     memory_limit [bytes]: of stored states in gradients. register: lay a depth film onto the shape
     by its first frame where it is off by more than its noise.
 
+    progress: True shows values and a bar, in terminals and notebooks; else progress(done, total) is
+    called after the time steps of each simulation, on_step after each step of the optimiser.
+
     `Fit.converged` is false, with `Fit.reasons`, where no success may be claimed (see `verdict`).
     """
+    if progress is True:
+        with shown_by("fit_progress")() as bar:
+
+            def both(step: Step) -> None:
+                bar.step(step)
+                if on_step is not None:
+                    on_step(step)
+
+            return reconstruct(scene, seen, unknowns, on_step=both, progress=bar.reach, **options)
     if not unknowns:
         raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
     unknowns, options["priors"] = with_places(seen, unknowns, options.get("priors"))
@@ -83,7 +96,7 @@ def reconstruct(
         seen = registration.apply(seen)
         logger.warning("%s", registration.told())
     log = FitLog(on_step)
-    fitter = Fitter(scene, seen, fitted, asked, log, progress)
+    fitter = Fitter(scene, seen, fitted, asked, log, progress or None)
     q = fitter.first_guess(fitted.start())
     problem = fitter.problem(scene)
     if fitter.few:
