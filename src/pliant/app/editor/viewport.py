@@ -12,11 +12,16 @@ from pliant.app.editor.session import Session, held_points
 from pliant.app.editor.worker import three
 from pliant.dynamics.constitution import Stress
 from pliant.dynamics.obstacles import Obstacle, Plane
+from pliant.fem.bodies.render_mesh import skin_of
 from pliant.fem.forces.stress import to_nodes
 
 BODY = (228, 148, 92)
 FULL_CELL, CUT_CELL = (96, 125, 150), (214, 90, 50)
 HELD, OUTLINE = (200, 40, 60), (70, 78, 86)
+
+MOST_VERTICES = 100_000
+"""Of a mesh that a body was made from, up to which it is drawn instead of the body's own surface:
+every frame is sent to the pages, 1.2 MB of it."""
 
 WIRE_SECONDS = 0.2
 """Between drawings of the cells: thousands of lines are slower to send than the surface."""
@@ -99,6 +104,9 @@ class Viewport:
         body = self._session.body
         rest = three(body.surface.positions(body.nodes))
         self._skin = Section(body.surface.points, body.surface.facets)
+        mesh = skin_of(body) if body.dim == 3 else None
+        if mesh is not None and len(mesh.points) <= MOST_VERTICES:
+            self._skin = Section(mesh.points, mesh.triangles)
         if body.dim == 2:
             self._skin = filled(body)
             self._outline = self._scene.add_line_segments(
@@ -173,7 +181,7 @@ class Viewport:
         if self._outline is not None:
             self._outline.points = points[body.surface.facets].astype(np.float32)
             _assign(self._outline, "visible", look.surface)
-        self._draw_surface(points if body.dim == 3 else three(self._skin.points.at(at)), u)
+        self._draw_surface(three(self._skin.points.at(at)), u)
         _assign(self._surface, "visible", look.surface)
         if look.cells:
             self._draw_wire(at)
@@ -195,7 +203,7 @@ class Viewport:
         faces = self._skin.faces
         cut = self._cut()
         if cut is not None:
-            faces = faces[facets_behind(body, *cut)]
+            faces = faces[facets_behind(body, self._skin, *cut)]
         if faces is not self._plain_faces and not np.array_equal(faces, self._plain_faces):
             self._plain_faces = faces
             self._surface.faces = faces.astype(np.uint32)
