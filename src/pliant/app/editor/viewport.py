@@ -40,6 +40,7 @@ class Look:
     slice_at: float = 0.5
     scale_automatic: bool = True
     scale_top: float = 1.0
+    follow: bool = False
 
 
 class Viewport:
@@ -64,6 +65,7 @@ class Viewport:
         self._stress: Stress | None = None
         self._others: list[Any] = []
         self._drawn_wire = 0.0
+        self._followed: np.ndarray | None = None
         self.on_surface_made: Any = lambda handle: None
         self._scene.set_up_direction("+y")
         self.set_shadows(True)
@@ -169,6 +171,22 @@ class Viewport:
         for client in self._server.get_clients().values():
             client.camera.position, client.camera.look_at = position, at
 
+    def _follow(self, middle: np.ndarray) -> None:
+        """Move every page's camera along with the body's middle (3,), if asked to."""
+        before, self._followed = self._followed, middle if self.look.follow else None
+        if before is None or self._followed is None:
+            return
+        way = middle - before
+        lo, hi = self._bounds()
+        if np.linalg.norm(way) < 1e-3 * np.linalg.norm(hi - lo):
+            self._followed = before  # small steps are saved up: each is a message to every page
+            return
+        for client in self._server.get_clients().values():
+            camera = client.camera
+            position, look_at = np.asarray(camera.position), np.asarray(camera.look_at)
+            with client.atomic():
+                camera.position, camera.look_at = position + way, look_at + way
+
     # --- frames
 
     def draw(self, u: np.ndarray | None) -> None:
@@ -177,6 +195,7 @@ class Viewport:
         body = self._session.body
         at = body.nodes if u is None else body.nodes + u
         points = three(body.surface.positions(at))
+        self._follow(points.mean(axis=0))
         look = self.look
         if self._outline is not None:
             self._outline.points = points[body.surface.facets].astype(np.float32)
