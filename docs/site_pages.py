@@ -12,7 +12,8 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 
 GROUPS = {
-    "Bodies and materials": ("GridBody", "TetBody", "Body", "Material", "load_shape", "energy"),
+    "Bodies and materials": ("GridBody", "TetBody", "Body", "Material", "MaterialRegion",
+                             "load_shape", "energy"),
     "Scenes": ("Scene", "Fixed", "Motion", "Traction", "Pressure", "PointLoad", "BodyForce",
                "Plane", "Obstacle", "ContactLaw", "load_scene"),
     "Integrators": ("Newmark1", "Newmark2", "Newmark3", "CentralDifferences",

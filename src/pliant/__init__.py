@@ -9,6 +9,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pliant.core.shown import provide
+
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in _HOMES
     from pliant.core.errors import BadInput, MissingExtra, PliantError, SolverFailure
     from pliant.core.launch import set_device, set_threads
@@ -150,6 +152,7 @@ class _Facade(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Facade
+provide(lambda: import_module("pliant.app.pictures.views"))  # plot, HTML and progress of records
 
 __all__ = [
     "BadInput", "Body", "BodyForce", "Branch", "Camera", "CentralDifferences", "ContactLaw",

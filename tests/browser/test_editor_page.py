@@ -156,6 +156,30 @@ def test_pause_and_scrub(page, editor):
     wait_for(lambda: difference(later, page.picture()) < 0.002)
 
 
+def test_keys_play_pause_step_and_undo(page, editor):
+    """The panel does not move when a message comes or goes."""
+    keyboard = page.page.keyboard
+    page.page.evaluate("() => document.activeElement && document.activeElement.blur()")
+    editor.desk.post(lambda: editor.timeline.say(""))
+    tab = page.page.get_by_role("tab", name="Files", exact=True)
+    place = tab.bounding_box()["y"]
+    editor.desk.post(lambda: editor.timeline.say("A long sentence " * 12))
+    wait_for(lambda: "A long sentence" in page.text())
+    assert tab.bounding_box()["y"] == place
+    at = int(editor.timeline.frame.value)
+    keyboard.press("ArrowLeft")
+    wait_for(lambda: int(editor.timeline.frame.value) == at - 1)
+    gravity = editor.session.scene.gravity
+    keyboard.press("Control+z")
+    wait_for(lambda: editor.session.scene.gravity != gravity)
+    keyboard.press("Control+Shift+z")
+    wait_for(lambda: editor.session.scene.gravity == gravity)
+    keyboard.press("Space")
+    wait_for(lambda: editor.simulation.running and "playing" in page.text())
+    keyboard.press("Space")
+    wait_for(lambda: not editor.simulation.running and "paused" in page.text())
+
+
 def test_step_and_reset(page, editor):
     page.press("Reset")
     wait_for(lambda: page.time() == 0.0)
@@ -377,7 +401,7 @@ def test_diverging_run_is_told_in_the_page(page, editor):
     done(editor, lambda: editor.session.scene.dt == 0.2)
     page.press("Play")
     wait_for(lambda: "smaller time step" in page.text())
-    wait_for(lambda: "paused" in page.text())
+    wait_for(lambda: "(at rest)" in page.text())  # it was refused before its first step
 
 
 def test_closing_the_page_in_mid_run_leaves_nothing(browser, page, editor):

@@ -44,7 +44,7 @@ def test_a_flat_scene_opens_and_plays(tmp_path):
         editor.desk.post(editor.view.apply)
         assert soon(lambda: len(editor.session.history) > 0)
         assert editor.desk.settle()
-        assert not editor.timeline.message.content
+        assert not editor.timeline.told
         frame = editor.session.history[0]
         assert frame.u.shape[1] == 2
         drawn = np.asarray(editor.viewport._surface.vertices)

@@ -197,13 +197,16 @@ def test_grip_pulls_with_its_stiffness_and_no_more():
     scene = pl.Scene(pl.GridBody(shape, 0.125), fixed=held)
     nodes = scene.body.nodes
     tip = int(np.argmax(scene.body.surface.positions(nodes)[:, 0]))
-    g = grip(scene, 1.0, tip)
+    g = grip(scene, np.ones(len(nodes)), tip)
+    still = np.zeros_like(nodes)
     assert g.weights.sum() == pytest.approx(1.0, abs=1e-12)
     assert g.weights.min() >= 0.0
     centre = g.weights @ nodes
-    force = g.force(nodes, centre + [0.0, 0.1, 0.0])
+    force = g.force(nodes, still, centre + [0.0, 0.1, 0.0])
     np.testing.assert_allclose(force.sum(axis=0), [0.0, 0.1 * g.stiffness, 0.0], atol=1e-12)
-    np.testing.assert_allclose(g.force(nodes, centre), 0.0, atol=1e-12)
+    np.testing.assert_allclose(g.force(nodes, still, centre), 0.0, atol=1e-12)
+    far = g.force(nodes, still, centre + [0.0, 1e6, 0.0])
+    np.testing.assert_allclose(far.sum(axis=0), [0.0, g.reach * g.stiffness, 0.0], atol=1e-9)
 
 
 def test_section_of_a_box_has_its_area():

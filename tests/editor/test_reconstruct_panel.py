@@ -34,7 +34,7 @@ def test_fit_recovers_the_modulus_it_was_filmed_with(editor):
     panel.unknowns["poisson_ratio"].value = False
     editor.desk.post(panel._start)
     found = soon(lambda: panel._found, 3.0 * PATIENCE)
-    assert found, (panel.table.content, editor.timeline.message.content)
+    assert found, (panel.table.content, editor.timeline.told)
     found, sigma = (panel._found[k]["youngs_modulus"] for k in ("values", "sigma"))
     assert found == pytest.approx(400.0, abs=max(4.0 * sigma, 4.0))
     assert "±" in panel.table.content
@@ -61,7 +61,7 @@ def test_nothing_ticked_is_a_sentence(editor):
         box.value = False
     editor.desk.post(panel._start)
     editor.desk.settle()
-    assert "Tick at least one" in editor.timeline.message.content
+    assert "Tick at least one" in editor.timeline.told
     assert panel.pid is None
 
 

@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, eigsh, splu
 
 from pliant.core.errors import BadInput
+from pliant.core.shown import Shown, shown_by
 from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.integrators import ImplicitEuler
 from pliant.dynamics.iterated_modes import Progress, iterated_modes, stiffness_to_mass
@@ -28,24 +29,44 @@ LARGEST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
-class Modes:
-    """frequencies: (count,) [Hz], ascending; shapes: (count, nodes, dim), unit modal mass."""
+class Modes(Shown):
+    """frequencies: (count,) [Hz], ascending; shapes: (count, nodes, dim), unit modal mass.
+
+    scene: whose they are.
+    """
 
     frequencies: np.ndarray
     shapes: np.ndarray
+    scene: Scene | None = None
+
+    def __repr__(self) -> str:
+        low, high = self.frequencies[0], self.frequencies[-1]
+        return f"<Modes: {len(self.frequencies)}, from {low:.4g} to {high:.4g} Hz>"
 
 
 def modes(
-    scene: Scene, count: int = 6, *, method: str | None = None, progress: Progress | None = None
+    scene: Scene,
+    count: int = 6,
+    *,
+    method: str | None = None,
+    progress: Progress | bool | None = None,
 ) -> Modes:
     """The `count` lowest modes about the rest shape; a free body starts with its rigid motions.
 
     method: "direct" (the matrix is factorised) or "iterated" (LOBPCG with multigrid); by the size
-    of the body if None. progress: told (modes found, modes wanted, largest relative residual).
+    of the body if None. progress: told (modes found, modes wanted, largest relative residual);
+    True shows them.
     """
+    if progress is True:
+        with shown_by("progress")("modes", count) as bar:
+
+            def tell(done: int, _: int, residual: float) -> None:
+                bar.reach(done, f"residual {residual:.1e}")
+
+            return modes(scene, count, method=method, progress=tell)
     if method not in (None, "direct", "iterated"):
         raise BadInput(f'method must be "direct" or "iterated", not {method!r}.')
-    free = 3 * len(scene.body.nodes)
+    asked, free = scene, 3 * len(scene.body.nodes)
     large = len(scene.body.nodes) > DIRECT_NODES[scene.dim] and count <= LARGEST_SHARE * free
     if method == "iterated" or (method is None and large):
         # what multiplies a step's matrix has no part in modes: any scheme with a hierarchy will do
@@ -61,11 +82,11 @@ def modes(
     if not 0 < count < free - 1:
         raise BadInput(f"count must lie between 1 and {free - 2}, not {count}.")
     shift = RIGID_SHIFT * stiffness_to_mass(model)
-    values, vectors = solve(model, count, shift, progress)
+    values, vectors = solve(model, count, shift, progress or None)
     order = np.argsort(values, kind="stable")
     shapes = vectors[:, order].T.reshape(count, model.node_count, 3)[:, :, : scene.dim]
     frequencies = np.sqrt(np.maximum(values[order], 0.0)) / (2.0 * np.pi)
-    return Modes(frequencies, np.ascontiguousarray(shapes))
+    return Modes(frequencies, np.ascontiguousarray(shapes), asked)
 
 
 def _iterated(

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.core.shown import Shown
 from pliant.dynamics.constitution import DEFAULT, Constitution, Stress, constitution_of
 from pliant.dynamics.integrators import GeneralisedAlpha, Integrator
 from pliant.dynamics.loads import Fixed, Load
@@ -26,7 +27,7 @@ SMALLEST_TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True)
-class Scene(World):
+class Scene(World, Shown):
     """Everything a simulation depends on; immutable, `dataclasses.replace` makes variants.
 
     gravity [m/s^2]; initial_velocity [m/s] and initial_spin [rad/s] about the centre of mass.
@@ -93,6 +94,21 @@ class Scene(World):
             self.law.table(len(self.body.cells))
         elif self.law is not None:
             find_law(self.law)
+
+    def __repr__(self) -> str:
+        title = (self.source or {}).get("title")
+        made = self.law if isinstance(self.law, str) else getattr(self.law, "name", self.model)
+        around = [
+            f"{len(items)} {word}"
+            for word, items in (
+                ("held", self.fixed), ("loads", self.loads), ("obstacles", self.obstacles),
+            )
+            if items
+        ]  # fmt: skip
+        return (
+            f"<Scene{f' {title!r}' if title else ''}: {len(self.body.cells):,} cells, {made}, "
+            f"{''.join(f'{part}, ' for part in around)}dt = {self.dt:g} s>"
+        )
 
     @property
     def begin(self) -> Start:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pliant.core.errors import BadInput, SolverFailure
+from pliant.core.shown import shown_by
 from pliant.dynamics.energies import NAMES, Energies, EnergyBook
 from pliant.dynamics.march import Step, anchor_before, march
 from pliant.dynamics.model import Model, State, World
@@ -71,7 +72,7 @@ def simulate(
     steps: int,
     *,
     resume: Trajectory | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] | bool | None = None,
     system: Model | None = None,
     energy_check: bool = True,
 ) -> Trajectory:
@@ -79,9 +80,16 @@ def simulate(
 
     energy_check: stop, with a sentence, as soon as energy appears from nowhere (dynamics.energies).
 
-    progress(step) is called after each step; an exception raised there (KeyboardInterrupt included)
+    progress: True shows a bar, in terminals and notebooks. progress(step) is called after each
+    step; an exception raised there (KeyboardInterrupt included)
     stops the run, and the trajectory so far is in SimulationStopped.
     """
+    if progress is True:
+        with shown_by("progress")("simulating", steps) as bar:
+            return simulate(
+                scene, steps, resume=resume, progress=bar.reach, system=system,
+                energy_check=energy_check,
+            )  # fmt: skip
     if steps < 0:
         raise BadInput(f"The number of steps must not be negative, not {steps}.")
     system = system or scene.make_model()
@@ -142,7 +150,7 @@ def simulate(
                 timings[phase][reached - 1] = step.record.timings.get(phase, 0.0)
             if anchor_before(reached) == reached:
                 anchor = Anchor.at(reached, state, system)
-            if progress is not None:
+            if callable(progress):
                 progress(reached)
     except SolverFailure as failure:
         raise SimulationStopped(str(failure), so_far(reached, state)) from failure

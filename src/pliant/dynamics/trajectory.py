@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from pliant.core.shown import Shown
 from pliant.dynamics.energies import Energies
 from pliant.dynamics.march import march
 from pliant.dynamics.model import Model, State
@@ -34,7 +35,7 @@ class Anchor:
 
 
 @dataclass(frozen=True)
-class Trajectory:
+class Trajectory(Shown):
     """displacements, velocities: (frames, nodes, dim); times: (frames,) [s]; scene: or other World.
 
     of_load: times are shares of the load, under each of which the body rests.
@@ -57,6 +58,18 @@ class Trajectory:
     inverted: np.ndarray = field(default_factory=lambda: np.zeros(0, int), repr=False)
     anchor: Anchor | None = field(default=None, repr=False)
     of_load: bool = False
+
+    def __repr__(self) -> str:
+        return (
+            f"<Trajectory: {self.steps} steps to t = {self.times[-1]:.4g} s, "
+            f"{self.displacements.shape[1]:,} nodes, largest displacement {self.largest:.4g} m>"
+        )
+
+    @property
+    def largest(self) -> float:
+        """Largest displacement of a node in any frame [m]."""
+        size = (np.linalg.norm(u, axis=1).max(initial=0.0) for u in self.displacements)
+        return float(max(size, default=0.0))
 
     @property
     def steps(self) -> int:

@@ -74,7 +74,7 @@ def _triangles(path: Path) -> tuple[np.ndarray, np.ndarray]:
     import trimesh
 
     try:
-        with _quiet_trimesh():
+        with quiet_trimesh():
             # From bytes, not from the path: a file must not make the reader open other files.
             data = checked(path.read_bytes(), path.suffix.lower())
             loaded: Any = trimesh.load(
@@ -120,7 +120,7 @@ def _merged(vertices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @contextmanager
-def _quiet_trimesh() -> Iterator[None]:
+def quiet_trimesh() -> Iterator[None]:
     """Hold back trimesh's own log lines: what matters of them is in our exception."""
     log = logging.getLogger("trimesh")
     before = log.disabled

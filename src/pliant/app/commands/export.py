@@ -10,6 +10,7 @@ from pliant.app.commands.render import (
     MeshOption,
     MotionArgument,
     OverwriteOption,
+    OwnOption,
     StepsOption,
     require_free_file,
 )
@@ -72,6 +73,7 @@ def export_motion(
     every: Annotated[int, typer.Option("--every", help="Every K-th saved frame.")] = 1,
     mesh: MeshOption = None,
     fit_mesh: FitMeshOption = False,
+    own: OwnOption = False,
     units: Annotated[
         str,
         typer.Option("--units", help=f"Lengths in vtu, vtk and nrrd: {', '.join(UNITS)}."),
@@ -89,6 +91,8 @@ def export_motion(
     if every < 1:
         raise BadInput(f"--every must be at least 1, not {every}.")
     kind, path = target(kind, out, Path(scene).stem)
+    if mesh and own:
+        raise BadInput("--mesh and --own-surface contradict each other: give one of them.")
     if units not in UNITS:
         raise BadInput(f"--units must be one of {', '.join(UNITS)}, not '{units}'.")
     if units != "m" and kind not in CELLS:
@@ -101,7 +105,7 @@ def export_motion(
     set_machine(device, threads)
     run = motion_of(scene, shape=shape, steps=steps, rest=True)
     frames = write_motion(
-        run, kind, path, every=every, mesh=mesh, fit_mesh=fit_mesh, scale=UNITS[units]
+        run, kind, path, every=every, mesh=mesh, fit_mesh=fit_mesh, own=own, scale=UNITS[units]
     )
     result = {"out": str(path), "format": kind, "frames": frames}
     answer(result, [f"{frames} frame{'s' * (frames != 1)} in {path}"], as_json=as_json)
@@ -136,11 +140,13 @@ def write_motion(
     every: int = 1,
     mesh: str | None = None,
     fit_mesh: bool = False,
+    own: bool = False,
     scale: float = 1.0,
 ) -> int:
-    """Write a run; returns how many frames there are. mesh: a file carried by the body.
+    """Write a run; returns how many frames there are.
 
-    scale: of lengths in the formats CELLS.
+    mesh: a file carried by the body; own: show the body's own surface, not the mesh that it was
+    made from; scale: of lengths in the formats CELLS.
     """
     from pliant.app.formats.gltf import write_gltf
     from pliant.app.formats.sequence import (
@@ -164,11 +170,11 @@ def write_motion(
             )
         elif kind in ("mp4", "gif"):
             draw_motion(
-                _thinned(run, every), path, Look(), mesh=carried,
+                _thinned(run, every), path, Look(), mesh=carried, own=own,
                 progress=lambda done, _: shown.reach(done),
             )  # fmt: skip
         else:
-            motion = surface_motion(run, mesh=carried, every=every)
+            motion = surface_motion(run, mesh=carried, own=own, every=every)
             name = str((run.scene.source or {}).get("title") or "body")
             if kind == "gltf":
                 write_gltf(path, motion, name=name, progress=shown.reach)

@@ -15,6 +15,7 @@ from pliant.app.terminal.console import (
     set_machine,
 )
 from pliant.app.terminal.progress import progress
+from pliant.core.errors import BadInput
 
 MotionArgument = Annotated[
     str,
@@ -31,6 +32,12 @@ MeshOption = Annotated[
 ]
 FitMeshOption = Annotated[
     bool, typer.Option("--fit-mesh", help="Move and scale the mesh to where the body is.")
+]
+OwnOption = Annotated[
+    bool,
+    typer.Option(
+        "--own-surface", help="Show the body's own triangles, not the mesh that it is made from."
+    ),
 ]
 OverwriteOption = Annotated[
     bool, typer.Option("--overwrite", help="Replace what is there already.")
@@ -74,6 +81,7 @@ def render_motion(
     ] = False,
     mesh: MeshOption = None,
     fit_mesh: FitMeshOption = False,
+    own: OwnOption = False,
     observations: Annotated[
         str | None,
         typer.Option("--observations", metavar="DIR", help="What --colour observation needs."),
@@ -117,11 +125,13 @@ def render_motion(
     look = Look(style, colour, cut, width, height, samples, azimuth, elevation)
     set_machine(device, threads)
     run = motion_of(scene, shape=shape, steps=steps, rest=True)
+    if mesh and own:
+        raise BadInput("--mesh and --own-surface contradict each other: give one of them.")
     carried = load_render_mesh(run.scene.body, mesh, fit=fit_mesh) if mesh else None
     seen = load_observations(observations, scene=run.scene) if observations else None
     with progress("drawing", len(run.times)) as shown:
         count = draw_motion(
-            run, path, look, time=time, seconds=seconds, mesh=carried, seen=seen,
+            run, path, look, time=time, seconds=seconds, mesh=carried, own=own, seen=seen,
             progress=lambda done, _: shown.reach(done),
         )  # fmt: skip
     result = {"out": str(path), "frames": count, "width": width, "height": height}
@@ -130,8 +140,6 @@ def render_motion(
 
 def require_free_file(path: Path, *, overwrite: bool) -> None:
     """Refuse a place without a folder, and a file that may not be replaced."""
-    from pliant.core.errors import BadInput
-
     if not path.parent.is_dir():
         raise BadInput(f"{path.parent}: there is no such folder for {path.name}.")
     if path.is_dir():

@@ -1,6 +1,5 @@
 """The editor as a whole: server, proxy, panels, and who is connected."""
 
-import html
 import threading
 import time
 from typing import Any
@@ -11,6 +10,7 @@ from pliant.app.editor.context import Context
 from pliant.app.editor.desk import Desk
 from pliant.app.editor.first_visit import open_browser
 from pliant.app.editor.history import Frame
+from pliant.app.editor.keys import bind_keys
 from pliant.app.editor.observed import ObservedPoints
 from pliant.app.editor.opening import Opened
 from pliant.app.editor.panels.boundary import BoundaryPanel
@@ -127,7 +127,7 @@ class Editor:
         gui.main_panel.set_width(PANEL_WIDTH)
         kind = self.opened.kind
         c = self.context
-        self.timeline = TimelinePanel(c)
+        self.timeline = TimelinePanel(c, edits=kind == "editor")
         tabs = gui.add_tab_group()
         with_panel: list[Any] = [self.timeline]
 
@@ -164,6 +164,10 @@ class Editor:
         self.timeline.on_run = self._run
         self.timeline.on_shown = self._shown
         self.replay = Replay(self.desk, self.session.history, self._show_index)
+        self.timeline.is_playing = lambda: self.simulation.running or self.replay.playing
+        bind_keys(
+            gui, lambda order: self.desk.post(lambda: self._key(order)), edits=kind == "editor"
+        )
 
     def _connect(self) -> None:
         self.session.listeners.append(self._session_changed)
@@ -212,9 +216,26 @@ class Editor:
 
     # --- what happens
 
+    def _key(self, order: str) -> None:
+        """A key of the page: see KEYS."""
+        leaps = {"Back": -1, "Forth": 1, "First": -(10**9), "Last": 10**9}
+        if order in leaps:
+            self.replay.pause()
+            self.timeline.go(leaps[order])
+        elif order == "Play":
+            self._run("Pause" if self.timeline.is_playing() else "Play")
+        else:
+            self._run(order)
+
     def _run(self, order: str) -> None:
         self._clear_message()
-        if self.opened.kind == "player":
+        if order == "Undo":
+            self.session.undo()
+            self._say("The last edit is undone.")
+        elif order == "Redo":
+            self.session.redo()
+            self._say("The edit is made again.")
+        elif self.opened.kind == "player":
             self._replay_order(order)
         elif order == "Play":
             self.simulation.play()
@@ -239,6 +260,7 @@ class Editor:
             self._show_index(min(at + 1, last))
         elif order == "Reset":
             self._show_index(0)
+        self.timeline.show_status()
 
     def _restart(self) -> None:
         """A fit's scene from the start to the end of the recording."""
@@ -375,24 +397,15 @@ class Editor:
     # --- talking
 
     def _say(self, text: str) -> None:
-        self.timeline.message.content = _plain(text)
+        self.timeline.say(text)
 
     def _clear_message(self) -> None:
-        if self.timeline.message.content:
-            self.timeline.message.content = ""
+        self.timeline.say("")
 
     def _refused(self, text: str) -> None:
         self.desk.post(lambda: self._complain(text))
 
     def _complain(self, text: str) -> None:
-        self.timeline.message.content = f"⚠ **{_plain(text)}**"
+        self.timeline.say(text, warning=True)
         for client in self.server.get_clients().values():
             client.add_notification("Pliant", text, color="red", auto_close_seconds=12.0)
-
-
-def _plain(text: str) -> str:
-    """Text that markdown shows as it is."""
-    text = html.escape(text, quote=False)
-    for mark in "\\`*_[]#|":
-        text = text.replace(mark, f"\\{mark}")
-    return text

@@ -55,10 +55,10 @@ def filled(body: Body) -> Section:
     return Section(body.locate(points), faces)
 
 
-def facets_behind(body: Body, axis: int, at: float) -> np.ndarray:
-    """(facets,) True where the resting surface lies at x[axis] <= at."""
-    rest = body.surface.positions(body.nodes)
-    return rest[body.surface.facets].mean(axis=1)[:, axis] <= at
+def facets_behind(body: Body, skin: Section, axis: int, at: float) -> np.ndarray:
+    """(faces,) True where the skin lies at x[axis] <= at when the body rests."""
+    rest = skin.points.at(body.nodes)
+    return rest[skin.faces].mean(axis=1)[:, axis] <= at
 
 
 def cell_edges(body: Body) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ that cannot be built changes nothing and raises a BadInput.
 """
 
 import copy
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 
 from pliant.app.describing.scene_files import build_scene, describe_scene, save_scene
 from pliant.app.editor.history import History
+from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
 from pliant.fem.bodies.body import Body
 from pliant.geometry.shape import Shape
@@ -21,6 +23,13 @@ Description = dict[str, Any]
 
 OF_THE_BODY = ("shape", "body")
 """Keys of a description whose change makes another body."""
+
+
+MOST_EDITS = 50
+"""That can be undone."""
+
+ONE_EDIT = 1.0
+"""Seconds within which changes of the same entries are one edit: a slider being dragged."""
 
 
 class Session:
@@ -39,6 +48,9 @@ class Session:
     def open(self, scene: Scene, name: str) -> None:
         """Edit another scene."""
         self.name = name
+        self._past: list[Scene] = []
+        self._future: list[Scene] = []
+        self._edited: tuple[frozenset[str], float] = (frozenset(), 0.0)
         self._take(scene)
         self.history.clear()
         self._tell("body")
@@ -52,19 +64,60 @@ class Session:
             else:
                 new[key] = copy.deepcopy(value)
         same_body = all(new.get(k) == self.description.get(k) for k in OF_THE_BODY)
-        if same_body:
-            body = self.scene.body
-            self._take(build_scene(new, make_body=lambda shape, table: body))
-            self._tell("scene")
-        else:
-            self._take(build_scene(new))
-            self.history.clear()
-            self._tell("body")
+        body = self.scene.body
+        made = build_scene(new, make_body=(lambda shape, table: body) if same_body else None)
+        self._remember(frozenset(k for k in new if new[k] != self.description.get(k)))
+        self._show(made)
 
     def take(self, scene: Scene) -> None:
         """A variant of the scene with the same body."""
+        self._remember(frozenset())
+        self._show(scene)
+
+    # --- undo
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an edit to take back."""
+        return bool(self._past)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is one to make again."""
+        return bool(self._future)
+
+    def undo(self) -> None:
+        """Take the last edit back; the body before it is the same object again."""
+        if not self._past:
+            raise BadInput("There is nothing to undo.")
+        self._future.append(self.scene)
+        self._edited = (frozenset(), 0.0)
+        self._show(self._past.pop())
+
+    def redo(self) -> None:
+        """Make the edit again that was taken back last."""
+        if not self._future:
+            raise BadInput("There is nothing to redo.")
+        self._past.append(self.scene)
+        self._edited = (frozenset(), 0.0)
+        self._show(self._future.pop())
+
+    def _remember(self, keys: frozenset[str]) -> None:
+        """Keep the scene before an edit; while a slider is dragged, the one before all of it."""
+        now = time.monotonic()
+        before, when = self._edited
+        if not (keys and keys == before and now - when < ONE_EDIT):
+            self._past = [*self._past[1 - MOST_EDITS :], self.scene]
+        self._future = []
+        self._edited = (keys, now)
+
+    def _show(self, scene: Scene) -> None:
+        """Take a scene's place, and tell who draws it."""
+        same = scene.body is self.scene.body
         self._take(scene)
-        self._tell("scene")
+        if not same:
+            self.history.clear()
+        self._tell("scene" if same else "body")
 
     def set(self, table: str, **values: Any) -> None:
         """Change entries of one table, such as the density of the material; None removes one."""

@@ -12,11 +12,16 @@ from pliant.app.editor.session import Session, held_points
 from pliant.app.editor.worker import three
 from pliant.dynamics.constitution import Stress
 from pliant.dynamics.obstacles import Obstacle, Plane
+from pliant.fem.bodies.render_mesh import skin_of
 from pliant.fem.forces.stress import to_nodes
 
 BODY = (228, 148, 92)
 FULL_CELL, CUT_CELL = (96, 125, 150), (214, 90, 50)
 HELD, OUTLINE = (200, 40, 60), (70, 78, 86)
+
+MOST_VERTICES = 100_000
+"""Of a mesh that a body was made from, up to which it is drawn instead of the body's own surface:
+every frame is sent to the pages, 1.2 MB of it."""
 
 WIRE_SECONDS = 0.2
 """Between drawings of the cells: thousands of lines are slower to send than the surface."""
@@ -35,6 +40,7 @@ class Look:
     slice_at: float = 0.5
     scale_automatic: bool = True
     scale_top: float = 1.0
+    follow: bool = False
 
 
 class Viewport:
@@ -59,6 +65,7 @@ class Viewport:
         self._stress: Stress | None = None
         self._others: list[Any] = []
         self._drawn_wire = 0.0
+        self._followed: np.ndarray | None = None
         self.on_surface_made: Any = lambda handle: None
         self._scene.set_up_direction("+y")
         self.set_shadows(True)
@@ -99,6 +106,9 @@ class Viewport:
         body = self._session.body
         rest = three(body.surface.positions(body.nodes))
         self._skin = Section(body.surface.points, body.surface.facets)
+        mesh = skin_of(body) if body.dim == 3 else None
+        if mesh is not None and len(mesh.points) <= MOST_VERTICES:
+            self._skin = Section(mesh.points, mesh.triangles)
         if body.dim == 2:
             self._skin = filled(body)
             self._outline = self._scene.add_line_segments(
@@ -161,6 +171,22 @@ class Viewport:
         for client in self._server.get_clients().values():
             client.camera.position, client.camera.look_at = position, at
 
+    def _follow(self, middle: np.ndarray) -> None:
+        """Move every page's camera along with the body's middle (3,), if asked to."""
+        before, self._followed = self._followed, middle if self.look.follow else None
+        if before is None or self._followed is None:
+            return
+        way = middle - before
+        lo, hi = self._bounds()
+        if np.linalg.norm(way) < 1e-3 * np.linalg.norm(hi - lo):
+            self._followed = before  # small steps are saved up: each is a message to every page
+            return
+        for client in self._server.get_clients().values():
+            camera = client.camera
+            position, look_at = np.asarray(camera.position), np.asarray(camera.look_at)
+            with client.atomic():
+                camera.position, camera.look_at = position + way, look_at + way
+
     # --- frames
 
     def draw(self, u: np.ndarray | None) -> None:
@@ -169,11 +195,12 @@ class Viewport:
         body = self._session.body
         at = body.nodes if u is None else body.nodes + u
         points = three(body.surface.positions(at))
+        self._follow(points.mean(axis=0))
         look = self.look
         if self._outline is not None:
             self._outline.points = points[body.surface.facets].astype(np.float32)
             _assign(self._outline, "visible", look.surface)
-        self._draw_surface(points if body.dim == 3 else three(self._skin.points.at(at)), u)
+        self._draw_surface(three(self._skin.points.at(at)), u)
         _assign(self._surface, "visible", look.surface)
         if look.cells:
             self._draw_wire(at)
@@ -195,7 +222,7 @@ class Viewport:
         faces = self._skin.faces
         cut = self._cut()
         if cut is not None:
-            faces = faces[facets_behind(body, *cut)]
+            faces = faces[facets_behind(body, self._skin, *cut)]
         if faces is not self._plain_faces and not np.array_equal(faces, self._plain_faces):
             self._plain_faces = faces
             self._surface.faces = faces.astype(np.uint32)

@@ -120,7 +120,6 @@ class _Worker:
             self.system = scene.make_model()
             self.held = None
         self.scene, self.description = scene, description
-        self.mass = float(self.system.masses.sum())
         size = scene.body.nodes.max(axis=0) - scene.body.nodes.min(axis=0)
         self.size = float(np.linalg.norm(size))
         if start is not None:
@@ -173,7 +172,7 @@ class _Worker:
     def _pull(self, point: int, target: Any, strength: float) -> None:
         assert self.scene is not None
         if self.held is None:
-            held = grip(self.scene, self.mass, int(point), strength)
+            held = grip(self.scene, self.system.masses, int(point), strength)
         else:
             held = self.held[0]
         self.held = (held, np.asarray(target, float))
@@ -186,7 +185,7 @@ class _Worker:
         if self.held is not None:
             held, target = self.held
             now = self.state.u.numpy()[:, : scene.dim] + scene.body.nodes
-            push = held.force(now, target)
+            push = held.force(now, self.state.v.numpy()[:, : scene.dim], target)
         self.system.push(push)
         step = next(march(self.system, self.state, number=self.step))
         after, record = step.after, step.record

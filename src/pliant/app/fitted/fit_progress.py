@@ -1,4 +1,4 @@
-"""Progress of a fit on standard error: a line per optimiser step, a bar within it."""
+"""Progress of a fit: a line per optimiser step, a bar within it; on stderr or in a notebook."""
 
 import statistics
 import sys
@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from time import monotonic
 from typing import Any
 
-from pliant.app.terminal.progress import QUIET_INTERVAL
+from pliant.app.terminal.notebook import NotebookBar, in_notebook
+from pliant.app.terminal.progress import BLINK, QUIET_INTERVAL
 from pliant.core.lengths import length
 from pliant.inverse.fitting.fit import Step
 
@@ -20,12 +21,15 @@ class FitProgress:
         self._shown = monotonic()
         self._bar: Any = None
         self._task: Any = None
+        self._notebook = NotebookBar() if in_notebook() else None
 
     def step(self, step: Step) -> None:
         """Show cost and values."""
         self._latest = step_line(step)
         self._shown = monotonic()
-        if self._bar is not None:
+        if self._notebook is not None:
+            self._notebook.add(self._latest)
+        elif self._bar is not None:
             self._bar.console.print(self._latest, highlight=False, markup=False)
             self._bar.update(self._task, description="next step")
         else:
@@ -34,7 +38,11 @@ class FitProgress:
 
     def reach(self, done: int, total: int) -> None:
         """`done` of `total` time steps of the present simulation."""
-        if sys.stderr.isatty():
+        if self._notebook is not None:
+            if monotonic() - self._shown >= BLINK:
+                self._shown = monotonic()
+                self._notebook.reach("next step", done, total)
+        elif sys.stderr.isatty():
             bar = self._bar or self._open()
             bar.update(self._task, completed=done, total=total)
         elif monotonic() - self._shown >= QUIET_INTERVAL:
@@ -59,6 +67,8 @@ class FitProgress:
         """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
+        if self._notebook is not None:
+            self._notebook.close()
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from scipy import sparse
 from pliant.core.files import whole_file, write_text
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.clipped_cells import ClippedCells, clipped_cells
+from pliant.fem.bodies.render_mesh import own_surface, skin_of
 from pliant.geometry.mesh_files import save_mesh
 
 _CORNERS = {
@@ -136,9 +137,13 @@ def write_index(path: str | Path, frames: Sequence[tuple[float, str]]) -> None:
 
 
 def write_surface(path: str | Path, body: Body, u: np.ndarray) -> None:
-    """The deformed surface of a 3D body as triangles; the ending (.ply .obj .stl) chooses how."""
+    """The deformed surface of a 3D body as triangles; the ending (.ply .obj .stl) chooses how.
+
+    Of a body that was made from a mesh, that mesh.
+    """
+    mesh = skin_of(body) or own_surface(body)
     with whole_file(path) as temporary:
-        save_mesh(temporary, body.surface.positions(body.nodes + u), body.surface.facets)
+        save_mesh(temporary, mesh.positions(body.nodes + u), mesh.triangles)
 
 
 def cell_block(body: Body) -> tuple[str, np.ndarray]:

@@ -23,7 +23,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -321,7 +321,7 @@ def open_scene(description: Mapping[str, Any], directory: RunDirectory | None, n
     if path.is_file():
 
         def stored(shape, table) -> Body:
-            return _stored_body(path)
+            return replace(_stored_body(path), shape=shape)  # which a skin is made from
 
         maker = stored
     return build_scene(description, name=name, make_body=maker)

@@ -2,7 +2,8 @@
 
 The first frame is the mesh; every other one is a morph target, and the animation fades linearly
 from target to target, so players interpolate between frames as the engine's own viewer does. Units
-are metres, y is up: glTF's conventions and ours are the same.
+are metres, y is up: glTF's conventions and ours are the same. The texture and colour of the mesh
+that the body was made from go along.
 """
 
 import base64
@@ -17,12 +18,13 @@ import numpy as np
 from pliant.app.formats.surface_motion import SurfaceMotion
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
+from pliant.geometry.mesh_look import MeshLook
 
 MOST_BYTES = 2**31
 """Of the binary part: its length field has 32 bits, and viewers give up long before."""
 
 FLOAT, UINT = 5126, 5125
-ARRAY, ELEMENTS = 34962, 34963
+ARRAY, ELEMENTS, REPEAT = 34962, 34963, 10497
 COLOUR = (0.16, 0.43, 0.55, 1.0)
 
 
@@ -36,7 +38,7 @@ class _Buffer:
         self.accessors: list[dict[str, Any]] = []
 
     def add(self, values: np.ndarray, kind: str, *, target: int | None, bounds: bool) -> int:
-        """Append an array (n,) or (n, 3); returns its accessor's index."""
+        """Append an array (n,), (n, 2) or (n, 3); returns its accessor's index."""
         integer = values.dtype.kind in "iu"
         data = np.ascontiguousarray(values, np.uint32 if integer else np.float32)
         view: dict[str, Any] = {
@@ -58,6 +60,13 @@ class _Buffer:
         self.accessors.append(accessor)
         return len(self.accessors) - 1
 
+    def add_bytes(self, data: bytes) -> int:
+        """Append a file, padded to a multiple of four bytes; returns its view's index."""
+        self.views.append({"buffer": 0, "byteOffset": self.length, "byteLength": len(data)})
+        self.parts.append(data + b"\0" * (-len(data) % 4))
+        self.length += len(self.parts[-1])
+        return len(self.views) - 1
+
 
 def write_gltf(
     path: str | Path,
@@ -70,7 +79,7 @@ def write_gltf(
     path = Path(path)
     if path.suffix.lower() not in (".glb", ".gltf"):
         raise BadInput(f"{path}: glTF files end in .glb or .gltf.")
-    vertices = len(motion.mesh.points)
+    vertices = motion.vertex_count
     if 24 * vertices * len(motion) > MOST_BYTES:
         raise BadInput(
             f"{path}: {len(motion)} frames of {vertices} vertices are too much for one glTF file: "
@@ -85,15 +94,9 @@ def write_gltf(
         "scenes": [{"nodes": [0]}],
         "nodes": [{"name": name, "mesh": 0}],
         "meshes": [mesh],
-        "materials": [
-            {
-                "name": name, "doubleSided": True,
-                "pbrMetallicRoughness": {
-                    "baseColorFactor": list(COLOUR), "metallicFactor": 0.0, "roughnessFactor": 0.6,
-                },
-            }
-        ],
-    }  # fmt: skip
+        "materials": [{"name": name, "doubleSided": True}],
+    }
+    document["materials"][0]["pbrMetallicRoughness"] = _material(buffer, document, motion.look)
     if targets:
         primitive["targets"] = targets
         mesh["weights"] = [0.0] * len(targets)
@@ -104,11 +107,27 @@ def write_gltf(
     _write(path, document, data)
 
 
+def _material(buffer: _Buffer, document: dict[str, Any], look: MeshLook | None) -> dict[str, Any]:
+    """Colour and texture; the texture's image is put into the document."""
+    if look is None:
+        return {"baseColorFactor": list(COLOUR), "metallicFactor": 0.0, "roughnessFactor": 0.6}
+    material: dict[str, Any] = {
+        "baseColorFactor": list(look.colour), "metallicFactor": look.metallic,
+        "roughnessFactor": look.roughness,
+    }  # fmt: skip
+    if look.texture is not None:
+        image = {"bufferView": buffer.add_bytes(look.texture), "mimeType": look.texture_type}
+        document["images"], document["samplers"] = [image], [{"wrapS": REPEAT, "wrapT": REPEAT}]
+        document["textures"] = [{"source": 0, "sampler": 0}]
+        material["baseColorTexture"] = {"index": 0}
+    return material
+
+
 def _geometry(
     buffer: _Buffer, motion: SurfaceMotion, progress: Callable[[int], None] | None
 ) -> tuple[dict[str, Any], list[dict[str, int]]]:
     """The primitive and its morph targets: differences to the first frame."""
-    flat = motion.mesh.triangles.reshape(-1)
+    flat = motion.triangles.reshape(-1)
     primitive: dict[str, Any] = {"mode": 4, "material": 0}
     primitive["indices"] = buffer.add(flat, "SCALAR", target=ELEMENTS, bounds=True)
     targets: list[dict[str, int]] = []
@@ -122,6 +141,11 @@ def _geometry(
                 "POSITION": buffer.add(positions, "VEC3", target=ARRAY, bounds=True),
                 "NORMAL": buffer.add(first[1], "VEC3", target=ARRAY, bounds=False),
             }
+            if motion.look is not None and motion.look.uv is not None:
+                downward = motion.look.uv * [1.0, -1.0] + [0.0, 1.0]
+                primitive["attributes"]["TEXCOORD_0"] = buffer.add(
+                    downward, "VEC2", target=ARRAY, bounds=False
+                )
         else:
             moved, turned = positions - first[0], _unit(normals) - first[1]
             targets.append(

@@ -74,12 +74,14 @@ def draw_motion(
     time: float | None = None,
     seconds: float | None = None,
     mesh: RenderMesh | None = None,
+    own: bool = False,
     seen: Observations | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
     """Write .png (one moment, the last unless `time` is given), .gif or .mp4; returns the frames.
 
-    seconds: how long the film lasts; by default twice the motion, from 2 to 8 s.
+    mesh: drawn instead of the body's own surface, by default the one that the body was made from,
+    unless `own`. seconds: how long the film lasts; by default twice the motion, from 2 to 8 s.
     """
     path = Path(path)
     suffix = path.suffix.lower()
@@ -97,7 +99,7 @@ def draw_motion(
     studio = Studio(
         run.scene, [body.nodes + run.displacements[k] for k in shown],
         width=look.width, height=look.height, directions=directions, style=look.style,
-        colour=look.colour, cut=look.cut, mesh=mesh, observed=points,
+        colour=look.colour, cut=look.cut, mesh=mesh, own=own, observed=points,
         samples=look.samples or (3 if suffix == ".png" else 2),
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ from pliant.app.render.picture_files import save_gif, save_mp4, save_png
 from pliant.app.render.stage import make_setting
 from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
-from pliant.fem.bodies.render_mesh import RenderMesh
+from pliant.fem.bodies.render_mesh import RenderMesh, skin_of
 
 __all__ = ["Camera", "Cut", "Studio", "captioned", "render", "save_gif", "save_mp4", "save_png"]
 
@@ -42,12 +42,13 @@ def render(
     colour: str = "displacement",
     cut: Cut | None = None,
     mesh: RenderMesh | None = None,
+    own: bool = False,
     observed: np.ndarray | None = None,
 ) -> np.ndarray:
     """One picture (height, width, 3) uint8 of the body with its nodes at `nodes` (nodes, dim)."""
     studio = Studio(
         scene, [scene.body.nodes, nodes], width=width, height=height, camera=camera, style=style,
-        colour=colour, cut=cut, mesh=mesh, observed=[observed] * 2,
+        colour=colour, cut=cut, mesh=mesh, own=own, observed=[observed] * 2,
     )  # fmt: skip
     return studio.picture(nodes, time=time, observed=observed)
 
@@ -56,7 +57,8 @@ class Studio:
     """Camera, floor, light and colour scale for all pictures of one motion.
 
     motion: node positions of the frames (nodes, dim). style: see STYLES; colour: see
-    render.colouring; cut: of the style "slice"; mesh: drawn instead of the body's own surface;
+    render.colouring; cut: of the style "slice"; mesh: drawn instead of the body's own surface, by
+    default the mesh that the body was made from, unless `own`;
     observed: points (p, 3) of each frame, for the colour "observation"; samples: rays per axis at
     edges; directions: azimuth and elevation [rad] for a camera that is placed to see everything;
     spacing: of the lattice [m] on which the field of a mesh is drawn, its mean edge by default.
@@ -75,6 +77,7 @@ class Studio:
         colour: str = "displacement",
         cut: Cut | None = None,
         mesh: RenderMesh | None = None,
+        own: bool = False,
         observed: Sequence[np.ndarray | None] | None = None,
         samples: int = SAMPLES,
         spacing: float | None = None,
@@ -89,6 +92,8 @@ class Studio:
             raise BadInput(f"A 2D body is drawn whole; the style '{style}' needs a 3D one.")
         self.scene, self.width, self.height, self.samples = scene, width, height, samples
         body = scene.body
+        if mesh is None and not own and scene.dim == 3:
+            mesh = skin_of(body)
         self._carrier = mesh.points if mesh is not None else body.surface.points
         self._facets = mesh.triangles if mesh is not None else body.surface.facets
         motion = list(motion) or [body.nodes]

@@ -5,9 +5,10 @@ goes on beyond its faces), as seed 003, section 4.1.7, maps a render mesh onto t
 mesh bodies alike.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +16,9 @@ from scipy import sparse
 from pliant.core.errors import BadInput
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.embedding import Embedding
+from pliant.geometry.mesh_shape import MeshShape
+from pliant.geometry.shape import Shape
+from pliant.geometry.transform import Mirrored, Rotated, Scaled, Translated, rotation_matrix
 
 LOOSE = 0.2
 """Share of the body's diagonal by which a render mesh may stick out: hair and cloth may, a mesh in
@@ -27,6 +31,8 @@ class RenderMesh:
 
     points: Embedding
     triangles: np.ndarray
+    shape: MeshShape | None = None
+    """What it was made from, in the order of its vertices: its file may have a texture."""
 
     def positions(self, nodes: np.ndarray) -> np.ndarray:
         """Vertices (vertices, 3) for node positions (nodes, 3)."""
@@ -77,6 +83,52 @@ def carried_mesh(body: Body, vertices: np.ndarray, triangles: np.ndarray) -> Ren
     return RenderMesh(body.locate(vertices), triangles)
 
 
+_SKINS: "WeakKeyDictionary[Body, RenderMesh | None]" = WeakKeyDictionary()
+
+
+def skin_of(body: Body) -> RenderMesh | None:
+    """The mesh that a body was made from, carried by it; None where its shape is no mesh.
+
+    A mesh that was moved, turned, scaled or mirrored is one still; a part of a boolean is not.
+    """
+    if body not in _SKINS:
+        found = _placed_mesh(body.shape)
+        if found is not None:
+            mesh, vertices, triangles = found
+            found = RenderMesh(body.locate(vertices), triangles, mesh)
+        _SKINS[body] = found
+    return _SKINS[body]
+
+
+def own_surface(body: Body) -> RenderMesh:
+    """The triangles of a 3D body's own surface."""
+    return RenderMesh(body.surface.points, body.surface.facets)
+
+
+def _placed_mesh(shape: Shape | None) -> tuple[MeshShape, np.ndarray, np.ndarray] | None:
+    """The mesh inside a shape, its vertices where the shape puts them, its triangles."""
+    if isinstance(shape, MeshShape):
+        return shape, shape.vertices, shape.faces
+    if not isinstance(shape, Translated | Rotated | Scaled | Mirrored):
+        return None
+    found = _placed_mesh(shape.shape)
+    if found is None:
+        return None
+    mesh, vertices, triangles = found
+    match shape:
+        case Translated():
+            vertices = vertices + np.asarray(shape.offset)
+        case Rotated():
+            vertices = vertices @ rotation_matrix(shape.angle, shape.axis).T
+        case Scaled():
+            vertices = shape.factor * vertices
+        case Mirrored():
+            n = np.asarray(shape.normal)
+            vertices = vertices - 2.0 * np.outer(vertices @ n, n)
+            triangles = triangles[:, ::-1]
+    return mesh, vertices, triangles
+
+
 def fitted(body: Body, vertices: np.ndarray) -> np.ndarray:
     """Vertices (vertices, 3) moved and scaled so that their box is about that of the surface."""
     surface = body.surface.positions(body.nodes)
@@ -98,6 +150,6 @@ def load_render_mesh(body: Body, path: str | Path, *, fit: bool = False) -> Rend
     mesh = load_mesh(path)
     try:
         vertices = fitted(body, mesh.vertices) if fit else mesh.vertices
-        return carried_mesh(body, vertices, mesh.faces)
+        return replace(carried_mesh(body, vertices, mesh.faces), shape=mesh)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from error

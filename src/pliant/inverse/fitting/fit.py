@@ -1,12 +1,19 @@
 """The result of a reconstruction: values, error bars, history and advice."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
+from pliant.core.errors import BadInput
+from pliant.core.shown import Shown
 from pliant.inverse.fields.field_parts import Part
 from pliant.inverse.fitting.registering import Registration
 from pliant.inverse.joint.opinion import Opinion, opinion_rows
+
+MOST_TOLD = 6
+"""Values in the short form of a fit."""
 
 
 @dataclass(frozen=True)
@@ -21,8 +28,8 @@ class Step:
     stage: str = ""
 
 
-@dataclass(frozen=True)
-class Fit:
+@dataclass(frozen=True, repr=False)
+class Fit(Shown):
     """values, sigma, start: by label; correlation: (p, p) in the order of `labels`.
 
     sigma is one standard deviation from the Gauss-Newton Hessian and the noise found (in the
@@ -86,6 +93,56 @@ class Fit:
         return "\n".join(_in_columns(opinion_rows(self.labels, self.values, self.total_sigma,
                                                   self.opinions)))  # fmt: skip
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON holds them: numbers that are not finite are None."""
+        unknowns = {
+            label: {
+                "start": self.start[label],
+                "value": self.values[label],
+                "sigma": self.sigma[label],
+                "total_sigma": self.total_sigma.get(label),
+                "extrapolated": self.extrapolated.get(label),
+                "errors": {cause: by.get(label) for cause, by in self.errors.items()},
+            }
+            for label in self.labels
+        }
+        plain = ("noise", "rms", "iterations", "seconds", "converged", "optimiser")
+        return _finite(
+            {
+                "unknowns": unknowns,
+                "correlation": self.correlation.tolist(),
+                "covariance": self.covariance.tolist(),
+                "frame_rms": self.frame_rms.tolist(),
+                "history": [asdict(step) for step in self.history],
+                "advice": list(self.advice),
+                "reasons": list(self.reasons),
+                "timings": dict(self.timings),
+                **{name: getattr(self, name) for name in plain},
+            }
+        )
+
+    def to_dataframe(self) -> Any:
+        """A pandas DataFrame: a row for each unknown with start, value, sigma and total_sigma."""
+        try:
+            import pandas  # pyright: ignore[reportMissingImports]
+        except ImportError as error:
+            raise BadInput(
+                "fit.to_dataframe() needs pandas (pip install pandas); fit.to_dict() has the same "
+                "numbers without it."
+            ) from error
+        columns = ("start", "value", "sigma", "total_sigma")
+        rows = self.to_dict()["unknowns"]
+        table = {c: [rows[label][c] for label in self.labels] for c in columns}
+        return pandas.DataFrame(table, index=pandas.Index(self.labels, name="unknown"))
+
+    def __repr__(self) -> str:
+        error = self.total_sigma or self.sigma
+        found = [f"{n} = {self.values[n]:.5g} ± {error[n]:.2g}" for n in self.labels[:MOST_TOLD]]
+        more = len(self.labels) - len(found)
+        found += [f"and {more} more"] if more else []
+        state = "converged" if self.converged else "NOT converged"
+        return f"<Fit, {state}: {', '.join(found)}>"
+
     def __str__(self) -> str:
         text = self.table()
         if self.opinions:
@@ -107,3 +164,14 @@ def _in_columns(rows: list[list[str]]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
+
+
+def _finite(value: Any) -> Any:
+    """A copy with None for numbers that are not finite, and Python's own numbers."""
+    if isinstance(value, dict):
+        return {key: _finite(v) for key, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from pliant.core.errors import BadInput, SolverFailure
+from pliant.core.shown import shown_by
 from pliant.dynamics.model import World
 from pliant.inverse.fitting.far_starts import second_thoughts
 from pliant.inverse.fitting.fit import Fit, Step
@@ -49,7 +50,7 @@ def reconstruct(
     unknowns: Mapping | None = None,
     *,
     on_step: Callable[[Step], None] | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | bool | None = None,
     **options,
 ) -> Fit:
     """Recover `unknowns` (name: start value) of a scene from observations.
@@ -76,8 +77,20 @@ def reconstruct(
     by its first frame where it is off by more than its noise. memory: of the same
     fit, begun before.
 
+    progress: True shows values and a bar, in terminals and notebooks; else progress(done, total) is
+    called after the time steps of each simulation, on_step after each step of the optimiser.
+
     `Fit.converged` is false, with `Fit.reasons`, where no success may be claimed (see `verdict`).
     """
+    if progress is True:
+        with shown_by("fit_progress")() as bar:
+
+            def both(step: Step) -> None:
+                bar.step(step)
+                if on_step is not None:
+                    on_step(step)
+
+            return reconstruct(scene, seen, unknowns, on_step=both, progress=bar.reach, **options)
     if not unknowns:
         raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
     if isinstance(scene, Sequence):
@@ -94,7 +107,7 @@ def reconstruct(
     fitted = sharing.unknowns
     experiments, registrations = _registered(experiments, sharing, asked)
     log = FitLog(on_step)
-    fitter = Fitter(experiments, sharing, asked, log, progress)
+    fitter = Fitter(experiments, sharing, asked, log, progress or None)
     q = fitter.first_guess(fitted.start())
     problem = fitter.problem()
     if fitter.few:

@@ -109,7 +109,8 @@ class FilesPanel:
         """All frames as one animation."""
         from pliant.app.formats.gltf import write_gltf
         from pliant.app.formats.surface_motion import SurfaceMotion
-        from pliant.fem.bodies.render_mesh import RenderMesh
+        from pliant.fem.bodies.render_mesh import own_surface, skin_of
+        from pliant.geometry.mesh_look import look_of
 
         body, history = self.context.session.body, self.context.session.history
         if body.dim != 3:
@@ -118,8 +119,9 @@ class FilesPanel:
         frames = [history[i] for i in range(len(history))]
         times = np.array([f.t for f in frames])
         nodes = np.stack([body.nodes + f.u for f in frames])
-        mesh = RenderMesh(body.surface.points, body.surface.facets)
-        motion = SurfaceMotion(mesh, times, nodes, np.array([f.step for f in frames]))
+        mesh = skin_of(body) or own_surface(body)
+        look = None if mesh.shape is None else look_of(mesh.shape)
+        motion = SurfaceMotion(mesh, times, nodes, np.array([f.step for f in frames]), look)
         write_gltf(path, motion, name=path.stem)
 
     def _require_frames(self) -> None:

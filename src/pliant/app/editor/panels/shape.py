@@ -9,6 +9,7 @@ import numpy as np
 from pliant.app.describing.cell_count import spacing_for
 from pliant.app.editor.context import Context
 from pliant.app.editor.folder import UPLOADS, check_upload, inside
+from pliant.app.editor.placing import placed, sensible_scale
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
 from pliant.core.lengths import length_unit, rounded
@@ -52,7 +53,20 @@ class ShapePanel:
             hint=f"{endings}, at most 64 MB: triangle meshes (holes are tolerated) or sampled "
             "signed distances. It is stored in the served folder.",
         )  # fmt: skip
+        self._placing = gui.add_folder("Scale and turn")
+        with self._placing:
+            self.scale = gui.add_number(
+                "Scale", 1.0, min=1e-9, max=1e9, step=0.01,
+                hint="Of the file's lengths: 0.001 for millimetres. An upload that is smaller than "
+                "10 cm or larger than 5 m is scaled by a power of ten.",
+            )  # fmt: skip
+            self.turn = gui.add_vector3(
+                "Turn [°]", (0.0, 0.0, 0.0), step=15.0, hint="About x, then y, then z."
+            )
+            self.place = gui.add_button("Apply", icon="rotate-clockwise")
+        self._base: dict[str, Any] | None = None
         self.info = gui.add_markdown("")
+        context.on_click(self.place, lambda _: self._place())
         context.on_change(self.kind, lambda _: self._show_inputs())
         context.on_click(self.apply, lambda _: self._use())
         context.on_upload(self.upload, self._uploaded)
@@ -70,6 +84,8 @@ class ShapePanel:
             f"**{kind}**, {size} {name}, volume {body.volume:.4g} m{'³' if body.dim == 3 else '²'}"
         )
         self.apply.disabled = self.kind.value == AS_LOADED
+        if not _made_from(shape, self._base):
+            self._base = None  # undone, or another scene
 
     def _show_inputs(self) -> None:
         for handle in self._inputs.values():
@@ -94,10 +110,23 @@ class ShapePanel:
             name: list(h.value) if isinstance(h.value, tuple) else h.value
             for name, h in self._inputs.items()
         }
-        self.use({"type": kind, **values})
+        self._base = None
+        self.use({"type": kind, **values}, title=kind)
 
-    def use(self, description: dict[str, Any]) -> None:
-        """Make a body of about CELLS cells of a shape, held at its top."""
+    def _place(self) -> None:
+        """The shape as it is, or as it was uploaded, at another scale and turned."""
+        session = self.context.session
+        base = self._base or session.description.get("shape")
+        if base is None:
+            raise BadInput("This body is a mesh of cells; only shapes can be scaled and turned.")
+        self.use(placed(base, scale=float(self.scale.value), turn=self.turn.value))
+        self._base = base
+
+    def use(self, description: dict[str, Any], *, title: str | None = None) -> None:
+        """Make a body of about CELLS cells of a shape, held at its top, under the earth's gravity.
+
+        title: what the scene is called from now on.
+        """
         session = self.context.session
         shape = shape_from_dict(description)
         if shape.dim != 3:
@@ -111,9 +140,11 @@ class ShapePanel:
             "size": [1.1 * float(size[0]), 0.3 * float(size[1]), 1.1 * float(size[2])],
         }  # fmt: skip
         changes = {"shape": description, "fixed": [{"region": region}], "loads": None}
+        named = {} if title is None else {"title": title, "description": ""}
         session.change(
-            **changes, obstacles=None, contact=None,
-            body={"kind": "grid", "spacing": spacing_for(shape, CELLS)},
+            **changes, **named, obstacles=None, contact=None, attached=None,
+            gravity=[0.0, -9.81, 0.0], initial_velocity=[0.0] * 3, initial_spin=[0.0] * 3,
+            start="rest", body={"kind": "grid", "spacing": spacing_for(shape, CELLS)},
         )  # fmt: skip
         self.context.say(f"{len(session.body.cells):,} cells, held at the top.")
 
@@ -125,10 +156,33 @@ class ShapePanel:
             path = inside(self.context.folder, f"{stem}-{time.strftime('%H%M%S')}{ending}")
         with whole_file(path) as temporary:
             temporary.write_bytes(file.content)
+        self.context.say(f"Reading {name}, {len(file.content) / 1e6:.1f} MB ...")
         try:
             shape = load_shape(path)
-            self.use(shape.to_dict())
+            scale = sensible_scale(shape)
+            lo, hi = (np.asarray(b, float) for b in shape.bounds)
+            size = " x ".join(f"{s:.3g}" for s in scale * (hi - lo))
+            self.context.say(f"{name}: {size} m. Cutting it into about {CELLS:,} cells ...")
+            base = shape.to_dict()
+            self.use(placed(base, scale=scale), title=Path(name).stem)
         except BadInput:
             path.unlink(missing_ok=True)  # what cannot be read is not kept
             raise
+        self.context.session.name = Path(name).stem
+        self._base = base
+        self.scale.value, self.turn.value = scale, (0.0, 0.0, 0.0)
         self.kind.value = AS_LOADED
+        told = "" if scale == 1.0 else f", scaled by {scale:g}"
+        self.context.say(
+            f"{name}{told}: {size} m, {len(self.context.session.body.cells):,} cells, held at the "
+            "top."
+        )
+
+
+def _made_from(shape: Any, base: dict[str, Any] | None) -> bool:
+    """Whether a shape's table is another one, scaled, turned and moved."""
+    while isinstance(shape, dict):
+        if shape == base:
+            return True
+        shape = shape.get("shape")
+    return False

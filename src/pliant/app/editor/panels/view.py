@@ -38,9 +38,12 @@ class ViewPanel:
         )  # fmt: skip
         self.slice_at = gui.add_slider("Slice at", 0.02, 0.98, 0.01, 0.5)
         self.camera = gui.add_button("Frame the body", icon="focus-2")
+        self.follow = gui.add_checkbox(
+            "Follow the body", False, hint="The camera moves along with the body's middle."
+        )
         self._legend_top = -1.0
         for handle in (self.surface, self.cells, self.cut_only, self.held, self.colour,
-                       self.fixed_scale, self.slice, self.slice_at):  # fmt: skip
+                       self.fixed_scale, self.slice, self.slice_at, self.follow):  # fmt: skip
             context.on_change(handle, lambda _: self.apply())
         context.on_change(self.shadows, context.viewport.set_shadows)
         context.on_click(self.camera, lambda _: context.viewport.frame_camera())
@@ -57,6 +60,7 @@ class ViewPanel:
         look.cut_only, look.held = self.cut_only.value, self.held.value
         look.colour = COLOURS[self.colour.value]
         look.slice_axis, look.slice_at = self.slice.value, self.slice_at.value
+        look.follow = self.follow.value
         if self.fixed_scale.value and look.scale_automatic:
             look.scale_top = viewport.top
         look.scale_automatic = not self.fixed_scale.value
