@@ -76,14 +76,19 @@ def swing(data: Path) -> pl.Fit:
     return pl.reconstruct(beam(start=start), seen, unknowns)
 
 
-def sag(data: Path, name: str, *attached: pl.PointMass) -> pl.Fit:
-    """Modulus from where the markers came to rest, against where they were held."""
+def resting(data: Path, name: str, *attached: pl.PointMass) -> pl.Experiment:
+    """Where the markers came to rest, against where they were held."""
     run = recording(data, name).only(*TIPS)
     rest = run.positions[-20:].mean(axis=0)
     seen = pl.TrackedPoints(
         [0.0], rest[None], at=run.positions[LEVEL].mean(axis=0), sigma=5e-4, names=TIPS
     )
-    return pl.reconstruct(beam(*attached, start="equilibrium"), seen, {"youngs_modulus": 2e5})
+    return pl.Experiment(beam(*attached, start="equilibrium"), seen, name)
+
+
+def sag(x: pl.Experiment) -> pl.Fit:
+    """Modulus from one rest."""
+    return pl.reconstruct(x.scene, x.seen, {"youngs_modulus": 2e5})
 
 
 def frequency(scene: pl.Scene) -> float:
@@ -150,9 +155,14 @@ def main() -> None:
     own = frequency(beam(modulus=modulus))
     print(f"frequency {own:.3f} Hz (measured 7.738), ratio {np.pi * own * beta:.4f} (0.052)")
     for name, attached, seen in (("gravity", (), 6.51), ("load52", (HUNG,), 17.16)):
-        print(f"the sag, {name}", sag(data, name, *attached), sep="\n")
+        print(f"the sag, {name}", sag(resting(data, name, *attached)), sep="\n")
         foretold = beam(*attached, modulus=modulus)
         print(f"foretold by the swing: {drop(foretold)} mm (tip1 {seen})")
+    light, heavy = resting(data, "gravity"), resting(data, "load52", HUNG)
+    together = pl.reconstruct([light, heavy], unknowns={"youngs_modulus": 2e5})
+    print("both sags in one fit", together, sep="\n")
+    told = pl.predict(sag(light), heavy.scene, heavy.seen)
+    print("the sag of 52 g, foretold by the other", told, sep="\n")
     print(f"foretold with 52 g: {frequency(beam(HUNG, modulus=modulus)):.3f} Hz (measured 4.347)")
 
 

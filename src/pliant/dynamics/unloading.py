@@ -34,7 +34,7 @@ ENOUGH = 0.06
 """The same that may be left after all rounds; with four cells across a beam, 3 % are."""
 
 SETTLED = 1e-3
-"""Distance of the loaded surface from the given one, of the sag, at which the shape is found."""
+"""Distance (rms) of the loaded surface from the one given, of the sag, at which that will do."""
 
 
 def unloaded(scene: Scene) -> Scene:
@@ -54,7 +54,8 @@ def unloaded(scene: Scene) -> Scene:
     for number in range(ROUNDS):
         u = solve_static(now)
         most = float(np.linalg.norm(u, axis=1).max())
-        off = float(np.abs(shape_change(body, now.body, u)).max()) if number else np.inf
+        change = shape_change(body, now.body, u)
+        off = float(np.sqrt(np.mean(change**2))) if number else np.inf
         log.info("unloading, round %d: sag %g m, off by %g m", number + 1, most, off)
         if off < least:
             best, least, found = now, off, number

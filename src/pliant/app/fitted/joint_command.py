@@ -42,7 +42,7 @@ def reconstruct_jointly(
     }
     if asked.get("field") is not None or asked.get("field_parts"):
         raise BadInput(f"{name}: a field is fitted to one experiment at a time.")
-    options = fit_options.reconstruct_options(asked) | {"cost": cost, "loss": loss}
+    options: dict[str, Any] = {**fit_options.reconstruct_options(asked), "cost": cost, "loss": loss}
     directory = joint_fits.JointDirectory(out or Path("runs") / f"{Path(name).stem}-fit")
     directory.require_usable()
     hold(directory.path)

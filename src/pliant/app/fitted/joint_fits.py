@@ -115,8 +115,13 @@ def watched(
             if whose is None or experiments[whose] is x:
                 own[bare] = value
         asked = {k: table.get(k) for k in ("observations", "units", "frame_rate", "crop")}
-        out.append(Experiment(x.scene, recorded(x.scene, asked | {"unknowns": own}), x.name))
+        out.append(Experiment(x.scene, recorded(_scene(x), asked | {"unknowns": own}), x.name))
     return tuple(out)
+
+
+def _scene(experiment: Experiment) -> Any:
+    """Of whatever kind, as far as files are concerned."""
+    return experiment.scene
 
 
 class JointDirectory(FitDirectory):
@@ -136,7 +141,7 @@ class JointDirectory(FitDirectory):
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise BadInput(f"{path.parent}: cannot be made ({error.strerror}).") from error
-            save_scene(x.scene, path)
+            save_scene(_scene(x), path)
         write_json(self.path / ASKED, asked)
         self.write_result({"status": "running"})
 
@@ -161,7 +166,7 @@ class JointDirectory(FitDirectory):
         for x in experiments if difference is None else ():
             one, two = (
                 {k: v for k, v in d.items() if k not in NOT_THE_SCENE}
-                for d in (read_description(self.scene_path(x)), describe(x.scene)[0])
+                for d in (read_description(self.scene_path(x)), describe(_scene(x))[0])
             )
             difference = difference or first_difference(one, two)
         if difference is not None:

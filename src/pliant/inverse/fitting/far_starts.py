@@ -90,9 +90,10 @@ def second_thoughts(fitter: "Fitter", problem: AnyProblem, found: Minimum) -> Mi
     A ratio that is far off has minima of its own, next to a modulus that makes up for it. They
     are looked for only where the residuals are far above the noise.
     """
-    labels = problem.unknowns.labels
-    bad = problem.noise and problem.spread_of(found.evaluation) > ABOVE_NOISE * problem.noise
-    if not (fitter.far and bad and RATIO in labels):
+    labels, noise = problem.unknowns.labels, problem.noise
+    if noise is None or not fitter.far or RATIO not in labels:
+        return found
+    if problem.spread_of(found.evaluation) <= ABOVE_NOISE * noise:
         return found
     place = labels.index(RATIO)
     member = next(m for m in problem.unknowns.members if m.name == RATIO)
@@ -100,7 +101,7 @@ def second_thoughts(fitter: "Fitter", problem: AnyProblem, found: Minimum) -> Mi
     ends = [(found.q, found, problem.spread_of(found.evaluation))]
     for ratio in RATIOS:
         q = found.q.copy()
-        q[place] = np.clip(member.coordinates([ratio])[0], lower[place], upper[place])
+        q[place] = np.clip(member.coordinates(np.array([ratio]))[0], lower[place], upper[place])
         if abs(problem.unknowns.values(q)[place] - problem.unknowns.values(found.q)[place]) < (
             NEXT_RATIO
         ):
@@ -110,7 +111,7 @@ def second_thoughts(fitter: "Fitter", problem: AnyProblem, found: Minimum) -> Mi
         except SolverFailure:
             continue
         ends.append((q, end, problem.spread_of(end.evaluation)))
-        if ends[-1][2] <= ABOVE_NOISE * problem.noise:
+        if ends[-1][2] <= ABOVE_NOISE * noise:
             break
     best = min(ends, key=lambda end: end[2])
     fitter.notes += other_minima(problem, best, [end for end in ends if end is not best])

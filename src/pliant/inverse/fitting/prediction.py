@@ -252,7 +252,7 @@ def _courses(problem: Problem, e: Evaluation, bands: Mapping[int, np.ndarray]) -
     calibration = problem.unknowns.calibration(e.q)
     rows = [m.courses(k, f.r, bands[k], calibration) for k, f in e.frames.items()]
     seen, foretold, band = (np.stack(x) for x in zip(*rows, strict=True))
-    return Courses(tuple(problem.seen.names), seen, foretold, band)
+    return Courses(m.names, seen, foretold, band)
 
 
 def _rms(r: np.ndarray) -> float:

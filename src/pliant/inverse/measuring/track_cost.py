@@ -98,6 +98,7 @@ class TrackMeasure(Measure):
         self._weight = weight
         self.times = [(k, float(t)) for k, t in enumerate(seen.times) if self._present[k].any()]
         self.frame_count, self.noise = len(seen.times), seen.noise
+        self.names = tuple(seen.names)
         self._centre = np.nanmean(self._positions.reshape(-1, 3), axis=0)
 
     def corrections(self) -> list[str]:

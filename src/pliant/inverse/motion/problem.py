@@ -219,7 +219,8 @@ class Problem:
     def at_rest(self, q: np.ndarray, loss: Loss) -> Evaluation:
         """The misfit of a body that does not move at all; nothing is simulated."""
         calibration = self.unknowns.calibration(q)
-        still = (np.zeros((len(self.scene.body.nodes), 3)),) * 2
+        none = np.zeros((len(self.scene.body.nodes), 3))
+        still = (none, none)
         frames = {}
         for m in self.moments:
             found = self.measure.linear(m.frame, still, loss, calibration)
