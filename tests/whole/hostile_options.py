@@ -12,7 +12,7 @@ NO_COUNTS = ("-1", "1.5", "nan", "x", "", "1e3", "9" * 5000, "9" * 25, "0b1")
 
 NUMBERS: dict[str, tuple[str, ...]] = {
     "simulate": ("--spacing",),
-    "static": ("--spacing", "--tolerance"),
+    "static": ("--spacing", "--tolerance", "--seconds"),
     "modes": ("--spacing",),
     "observe": ("--outliers", "--dropped", "--quantisation", "--spacing", "--noise"),
     "reconstruct": (
@@ -25,7 +25,7 @@ NUMBERS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 COUNTS: dict[str, tuple[str, ...]] = {
     "simulate": ("--steps", "--every", "--cells-across", "--threads"),
-    "static": ("--cells-across", "--threads"),
+    "static": ("--cells-across", "--threads", "--iterations"),
     "modes": ("--count", "--cells-across", "--threads"),
     "observe": ("--cameras", "--pixels", "--seed", "--steps", "--cells-across"),
     "reconstruct": ("--cameras", "--pixels", "--seed", "--steps", "--multi-start",
@@ -77,7 +77,7 @@ def words_of(command: str) -> list[str]:
     subject = {"scan": "depth", "render": "run", "export": "run", "bench": "cuboid"}
     words = [command, subject.get(command, "scene.toml")]
     out = {"render": "a.png", "export": "a.glb", "scan": "a.npz"}
-    if command in ("simulate", "static", "observe", "reconstruct", "landscape", *out):
+    if command in ("simulate", "static", "modes", "observe", "reconstruct", "landscape", *out):
         words += ["--out", out.get(command, OUT)]
     if command == "simulate":
         words.append("--no-pictures")

@@ -15,7 +15,7 @@ STATED = {
 }  # fmt: skip
 """Metres of the units that headers of files name."""
 
-WIDE = 5.0
+WIDE = 20.0
 """Metres from which a volume that does not say its unit is thought to be of millimetres."""
 
 

@@ -41,7 +41,9 @@ def rest_scene(
     out: Annotated[
         str | None,
         typer.Option(
-            "--out", metavar="DIR", help="Leave a run directory, with rest.vtu and rest.png."
+            "--out",
+            metavar="DIR",
+            help="Leave a run directory (for render, export, view), and rest.png.",
         ),
     ] = None,
     shape: ShapeOption = None,
@@ -72,7 +74,7 @@ def rest_scene(
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
 ) -> None:
-    """Find where SCENE comes to rest; `render`, `export` and `view` show DIR."""
+    """Find where SCENE comes to rest."""
     from pliant.dynamics.rest import RestWatch
     from pliant.dynamics.statics import solve_static_recorded
 
