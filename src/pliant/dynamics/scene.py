@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -116,7 +115,7 @@ class Scene(World, Shown):
         assert isinstance(self.start, Start)
         return self.start
 
-    @cached_property
+    @property
     def cell_material(self) -> Material:
         """The material of the body's cells: `material` with its regions spread over them."""
         try:
