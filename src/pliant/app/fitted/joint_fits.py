@@ -24,6 +24,7 @@ from pliant.app.describing.fineness import AS_IT_IS, Fineness
 from pliant.app.describing.scene_files import first_difference, read_description, save_scene
 from pliant.app.describing.scenes import find_description, scene_names
 from pliant.app.describing.typed_files import JointFileTable, checked, plain
+from pliant.app.fitted.fit_memory import FolderMemory
 from pliant.app.fitted.fit_observations import recorded
 from pliant.app.fitted.fit_options import Asked, unknown_options
 from pliant.app.fitted.fit_values import Values, labelled, parse_unknowns
@@ -149,6 +150,7 @@ class JointDirectory(FitDirectory):
         """Remove the files of the fit that is here, and nothing else."""
         for name in (ASKED, HISTORY, RESULT, PICTURE):
             (self.path / name).unlink(missing_ok=True)
+        FolderMemory(self.path).forget()
         for file in (self.path / EXPERIMENTS).glob(f"*/{SCENE}"):
             file.unlink()
             with suppress(OSError):
