@@ -73,7 +73,7 @@ def swing(data: Path) -> pl.Fit:
         "start_amplitudes": (0.0, 0.0), "start_velocities": (0.0, 0.0),
     }  # fmt: skip
     start = pl.Start("state", modes=2, reference=REFERENCE)
-    return pl.reconstruct(beam(start=start), seen, unknowns)
+    return pl.reconstruct(beam(start=start), seen, unknowns, density_known_to=0.0)
 
 
 def resting(data: Path, name: str, *attached: pl.PointMass) -> pl.Experiment:
@@ -88,7 +88,7 @@ def resting(data: Path, name: str, *attached: pl.PointMass) -> pl.Experiment:
 
 def sag(x: pl.Experiment) -> pl.Fit:
     """Modulus from one rest."""
-    return pl.reconstruct(x.scene, x.seen, {"youngs_modulus": 2e5})
+    return pl.reconstruct(x.scene, x.seen, {"youngs_modulus": 2e5}, density_known_to=0.0)
 
 
 def frequency(scene: pl.Scene) -> float:

@@ -42,7 +42,7 @@ def film():
 
 @pytest.fixture(scope="module")
 def fit(film):
-    return pl.reconstruct(SCENE, film, START)
+    return pl.reconstruct(SCENE, film, START, density_known_to=0.0)
 
 
 def problem_of(scene, seen, start=START):
@@ -104,9 +104,23 @@ def test_the_step_is_in_the_total(fit):
 
 def test_no_repeats_if_told(film):
     fit = pl.reconstruct(SCENE, film, START, discretisation=False, max_iterations=1)
-    assert set(fit.errors) == {"noise", "model"}
+    assert set(fit.errors) == {"noise", "model", "density"}
     assert not fit.extrapolated
     assert fit.discretisation == {}
+
+
+def test_a_density_that_is_held_is_in_the_total(film):
+    """A fifth too heavy: the modulus is a fifth too large; the residuals do not tell."""
+    heavy = replace(SCENE, material=replace(SCENE.material, density=1200.0))
+    start = {"youngs_modulus": 72e3, "poisson_ratio": 0.4}
+    fit = pl.reconstruct(heavy, film, start, discretisation=False)
+    E = fit.values["youngs_modulus"]
+    assert pytest.approx(72e3, rel=0.02) == E
+    assert fit.errors["density"]["youngs_modulus"] == pytest.approx(0.1 * E, rel=0.01)
+    assert fit.errors["density"]["poisson_ratio"] < 1e-4
+    assert abs(E - 60e3) < 2.0 * fit.total_sigma["youngs_modulus"]
+    with pytest.raises(pl.BadInput, match="density_known_to"):
+        pl.reconstruct(heavy, film, start, density_known_to=-0.1)
 
 
 def test_a_far_start_comes_home(fit, film):

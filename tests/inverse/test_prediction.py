@@ -33,7 +33,7 @@ def test_a_true_material_foretells(fit):
     assert found.agrees
     assert found.rms == pytest.approx(NOISE, rel=0.15)
     assert 0.9 < found.within <= 1.0
-    sigma = fit.total_sigma["youngs_modulus"]
+    sigma = fit.body_sigma("youngs_modulus")
     value = fit.values["youngs_modulus"]
     up, down = (
         Problem(ACROSS, other, UnknownSet((make_unknown("youngs_modulus", v, ACROSS),)))

@@ -24,8 +24,8 @@ def _given_density(scene: Scene, labels: Sequence[str], values: np.ndarray) -> l
     density = float(np.mean(scene.cell_material.density))
     return [
         f"Only youngs_modulus / density is seen, {modulus / density:.5g} per unit density: "
-        f"youngs_modulus is as right as the density given ({density:.4g}), which no error bar "
-        "covers. Weigh the body; where that leaves doubt, make density an unknown with a prior."
+        f"youngs_modulus is as right as the density given ({density:.4g}). The total error bar "
+        "takes it as known to density_known_to, 10 % unless told: weigh the body and say how well."
     ]
 
 

@@ -135,6 +135,15 @@ def reconstruct_scene(
             "by default yes.",
         ),
     ] = None,
+    density_known_to: Annotated[
+        float | None,
+        typer.Option(
+            "--density-known-to",
+            metavar="SHARE",
+            help="How well a density is known that is not fitted, for the total error bar: 0.1 by "
+            "default, 0.01 for a body that was weighed.",
+        ),
+    ] = None,
     memory_limit: Annotated[
         float | None,
         typer.Option("--memory-limit", metavar="MB", help="Of stored states in gradients."),
@@ -199,7 +208,8 @@ def reconstruct_scene(
         "optimiser": optimiser, "field": field, "field_weight": field_weight,
         "field_parts": field_parts, "multi_start": multi_start, "coarse_to_fine": coarse_to_fine,
         "discretisation": discretisation, "register": register_film, "search": search,
-        "memory_limit_mb": memory_limit, "max_iterations": max_iterations,
+        "density_known_to": density_known_to, "memory_limit_mb": memory_limit,
+        "max_iterations": max_iterations,
     }  # fmt: skip
     if is_joint(scene):
         alone = {

@@ -62,6 +62,7 @@ class NumberTable(Loose):
     value: float | None
     sigma: float | None
     total_sigma: float | None = None
+    body_sigma: float | None = None
 
 
 class NamedTable(Loose):
@@ -122,6 +123,7 @@ class FitTable(Table):
     coarse_to_fine: bool | None = None
     discretisation: bool | None = None
     search: bool | None = None
+    density_known_to: float | None = None
     memory_limit_mb: Positive | None = None
     max_iterations: Annotated[int, Field(ge=1, le=100_000)] | None = None
     # a model has a method of that name

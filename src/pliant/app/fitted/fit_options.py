@@ -15,6 +15,7 @@ multi_start = 5
 coarse_to_fine = true    by default where the start is far off
 search = false           no ladder of stiffnesses where the start is far off
 discretisation = false   no coarser repeats for the total error bar
+density_known_to = 0.01  relative sigma of a density that is not fitted (0.1)
 register = false         leave a depth film where it is, whatever its first frame says
 memory_limit_mb = 200.0
 max_iterations = 30
@@ -105,7 +106,7 @@ def reconstruct_options(asked: Mapping[str, Any]) -> dict[str, Any]:
     """Keyword arguments of `reconstruct` from plain values."""
     options: dict[str, Any] = {}
     plain = ("optimiser", "multi_start", "coarse_to_fine", "discretisation", "max_iterations")
-    for key in (*plain, "field_parts", "register", "search"):
+    for key in (*plain, "field_parts", "register", "search", "density_known_to"):
         if asked.get(key) is not None:
             options[key] = asked[key]
     if asked.get("priors"):

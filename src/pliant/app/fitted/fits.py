@@ -367,6 +367,7 @@ def numbers_of(fit: Fit) -> dict[str, Any]:
         x: {
             "value": finite(fit.values[x]), "sigma": finite(fit.sigma.get(x, math.nan)),
             "total_sigma": finite(fit.total_sigma.get(x, math.nan)),
+            "body_sigma": finite(fit.body_sigma(x)),
         }
         for x in fit.labels
     }  # fmt: skip

@@ -52,7 +52,7 @@ def read_fit(folder: str | Path) -> tuple[KnownMaterial, dict[str, Any]]:
 
 
 def _sigma(row: dict[str, Any]) -> float:
-    for key in ("total_sigma", "sigma"):
+    for key in ("body_sigma", "total_sigma", "sigma"):
         if row.get(key) is not None:
             return row[key]
     return np.nan

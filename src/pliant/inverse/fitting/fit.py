@@ -93,6 +93,14 @@ class Fit(Shown):
         return "\n".join(_in_columns(opinion_rows(self.labels, self.values, self.total_sigma,
                                                   self.opinions)))  # fmt: skip
 
+    def body_sigma(self, label: str) -> float:
+        """total_sigma without the part of a density that was held: what counts for the same body in
+        another recording, whose density is as wrong.
+        """
+        total = self.total_sigma.get(label, self.sigma[label])
+        held = self.errors.get("density", {}).get(label, 0.0)
+        return math.sqrt(max(total**2 - held**2, 0.0))
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON holds them: numbers that are not finite are None."""
         unknowns = {

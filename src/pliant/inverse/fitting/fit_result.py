@@ -10,6 +10,7 @@ import numpy as np
 from pliant.dynamics.model import World
 from pliant.inverse.fields.field_errors import standard_deviations
 from pliant.inverse.fields.field_parts import FieldParts, Part, describe
+from pliant.inverse.fitting.density_error import DENSITY, KNOWN_TO, density_error
 from pliant.inverse.fitting.fit import Fit
 from pliant.inverse.fitting.fit_log import FitLog, Minimum, rescaled
 from pliant.inverse.fitting.identifiability import advise, advise_on_field
@@ -33,8 +34,12 @@ def make_fit(
     optimiser: str,
     repeats: Sequence[Repeat],
     began: float,
+    density_known_to: float = KNOWN_TO,
 ) -> Fit:
-    """The Fit at a minimum; repeats: coarser ones; began: perf_counter at the start."""
+    """The Fit at a minimum; repeats: coarser ones; began: perf_counter at the start.
+
+    density_known_to: relative standard deviation of a density that is held.
+    """
     labels, q, e = p.unknowns.labels, minimum.q, minimum.evaluation
     noise = p.noise or e.spread
     start = p.unknowns.values(p.unknowns.start())
@@ -51,6 +56,10 @@ def make_fit(
         sigma = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         correlation = covariance / np.maximum(np.outer(sigma, sigma), 1e-300)
         budget = error_budget(p.unknowns, q, e, sigma, noise, repeats)
+        if not isinstance(p, JointProblem):
+            held = density_error(p, q, e, density_known_to)
+            if held is not None:
+                budget = replace(budget, causes=budget.causes | {DENSITY: held})
         off = budget.discretisation
         error = {} if off is None else dict(zip(labels, off.tolist(), strict=True))
         advice = advise(p, q, e, covariance_q, noise, error)

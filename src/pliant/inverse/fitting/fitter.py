@@ -11,6 +11,7 @@ from pliant.dynamics.model import World
 from pliant.inverse.fields.field_newton import FieldNewton
 from pliant.inverse.fields.field_parts import FieldParts, cuts, field_place
 from pliant.inverse.fields.field_penalty import FieldPenalty, neighbours
+from pliant.inverse.fitting.density_error import KNOWN_TO
 from pliant.inverse.fitting.far_starts import COARSE, HORIZONS, NEAR, STARTS, from_afar
 from pliant.inverse.fitting.fit import Step
 from pliant.inverse.fitting.fit_log import FitLog, Minimum, robust_loss
@@ -94,6 +95,7 @@ class FitOptions:
     memory_limit: float | None = None
     register: bool = True
     seed: int = 0
+    density_known_to: float = KNOWN_TO
     memory: Memory | None = None
 
     def __post_init__(self):
@@ -102,6 +104,11 @@ class FitOptions:
             raise BadInput(f"optimiser must be one of {names}, not '{self.optimiser}'.")
         if self.multi_start < 1:
             raise BadInput(f"multi_start must be at least 1, not {self.multi_start}.")
+        if not 0.0 <= self.density_known_to <= 1.0:
+            raise BadInput(
+                "density_known_to is a share of the density between 0 and 1, "
+                f"not {self.density_known_to}."
+            )
 
 
 class Fitter:

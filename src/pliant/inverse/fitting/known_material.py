@@ -37,7 +37,7 @@ class KnownMaterial:
                 "This fit knows no correlations: a field belongs to its own body and predicts no "
                 "other recording."
             )
-        total = np.array([fit.total_sigma.get(x, fit.sigma[x]) for x in fit.labels])
+        total = np.array([fit.body_sigma(x) for x in fit.labels])
         own = [o.name for o in fit.opinions]
         return known(fit.labels, fit.values, total, fit.correlation, fit.noise, fit.converged, own)
 

@@ -72,6 +72,8 @@ def reconstruct(
     took off their contrast. multi_start: how many starts to try. coarse_to_fine: begin at twice the
     spacing and time step (by default where the start is far off). discretisation: estimate the
     errors by grid and time step from coarser repeats (by default where there are tangents).
+    density_known_to: relative standard deviation of a density that is held, part of the total error
+    bars (0.1 unless told; 0.01 for a body that was weighed).
     search: try a ladder of stiffnesses first where the start is far off.
     memory_limit [bytes]: of stored states in gradients. register: lay a depth film onto the shape
     by its first frame where it is off by more than its noise. memory: of the same
@@ -145,14 +147,15 @@ def reconstruct(
             advice=[*said, *fit.advice],
         )  # fmt: skip
 
+    known_to = asked.density_known_to
     if not asked.field_parts:
-        return told(make_fit(problem, minimum, log, optimiser, repeats, began))
+        return told(make_fit(problem, minimum, log, optimiser, repeats, began, known_to))
     cut_out = fitter.parts_of(minimum)
     if cut_out is None:
-        fit = make_fit(problem, minimum, log, optimiser, repeats, began)
+        fit = make_fit(problem, minimum, log, optimiser, repeats, began, known_to)
         return told(replace(fit, advice=[NO_PARTS, *fit.advice]))
     parts, problem, minimum = cut_out
-    fit = make_fit(problem, minimum, log, optimiser, repeats, began)
+    fit = make_fit(problem, minimum, log, optimiser, repeats, began, known_to)
     return told(in_parts(fit, parts, fitted, experiments[0].scene))
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.model import World
 from pliant.inverse.fitting.identifiability import PATTERN, WILD, shared_by_neighbours
-from pliant.inverse.measuring.measures import COSTS, FrameMisfit
+from pliant.inverse.measuring.measures import FrameMisfit
 from pliant.inverse.motion.evaluation import Evaluation
 from pliant.inverse.motion.problem import Problem
 from pliant.inverse.parameters.recording_blocks import (
@@ -134,13 +134,9 @@ def _recording_columns(
     on = problem.unknowns.of_recording
     names = [n for n in problem.measure.corrections() if n not in on and n != PLACES]
     scene = problem.unknowns.apply(problem.scene, q)
-    parts = zip(problem.unknowns.members, problem.unknowns.split(q), strict=True)
-    members = [
-        replace(m, chart=replace(m.chart, start=m.value(own))) for m, own in parts if m.name in on
-    ]
     held = [make_unknown(n, _neutral(n), scene) for n in names]
-    every = UnknownSet((*held, *members))
-    other = Problem(scene, problem.seen, every, cost=_cost(problem))
+    every = UnknownSet((*held, *problem.unknowns.recording_members(q)))
+    other = Problem(scene, problem.seen, every, cost=problem.asked_cost)
     moved = other.evaluate(every.start(), e.loss)
     at, columns = {}, {}
     first = 0
@@ -150,10 +146,6 @@ def _recording_columns(
         at[m.name] = (m.start, m.slope(np.zeros(m.size)))
         first += m.size
     return moved, at, columns
-
-
-def _cost(problem: Problem) -> str:
-    return problem.cost_name if problem.cost_name in COSTS else "auto"
 
 
 def _neutral(name: str) -> Any:
@@ -252,7 +244,7 @@ def _displaced(problem: Problem, q, e: Evaluation, number: int, offset) -> dict[
     regions = list(scene.fixed)
     regions[number] = replace(regions[number], region=regions[number].region.translated(offset))
     shifted = replace(scene, fixed=regions)
-    other = Problem(shifted, problem.seen, problem.unknowns, cost=_cost(problem))
+    other = Problem(shifted, problem.seen, problem.unknowns, cost=problem.asked_cost)
     return other.evaluate(q, e.loss, derivatives=False).frames
 
 

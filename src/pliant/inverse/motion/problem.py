@@ -12,6 +12,7 @@ from pliant.inverse.measuring.costs import Residuals
 from pliant.inverse.measuring.level_set_cost import LevelSets
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import (
+    COSTS,
     FrameMisfit,
     LinearMisfit,
     NodeMotions,
@@ -185,6 +186,11 @@ class Problem:
             tolerance=tolerance or self.jacobian_tolerance,
         )  # fmt: skip
         return dict(sorted(frames.items()))
+
+    @property
+    def asked_cost(self) -> str:
+        """What another problem of the same kind is given as its cost."""
+        return self.cost_name if self.cost_name in COSTS else "auto"
 
     @property
     def spacing(self) -> float:

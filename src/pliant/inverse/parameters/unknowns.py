@@ -5,7 +5,7 @@ what is not known of a recording (`recording_blocks`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -152,6 +152,15 @@ class UnknownSet:
             if isinstance(m.block, RecordingBlock):
                 out = m.block.correct(out, m.chart.setting(p))
         return out
+
+    def recording_members(self, q: np.ndarray) -> list[Unknown]:
+        """Those of the recording, starting where they are at q."""
+        parts = zip(self.members, self.split(q), strict=True)
+        return [
+            replace(m, chart=replace(m.chart, start=m.value(own)))
+            for m, own in parts
+            if isinstance(m.block, RecordingBlock)
+        ]
 
     @property
     def of_recording(self) -> list[str]:
