@@ -136,10 +136,10 @@ def test_progress_in_a_pipe(scene, capsys, monkeypatch):
     monkeypatch.setattr("pliant.app.terminal.progress.QUIET_INTERVAL", 0.0)
     shown = pl.simulate(scene, 3, progress=True)
     assert np.array_equal(shown.displacements, pl.simulate(scene, 3).displacements)
-    pl.modes(scene, 2, progress=True)
+    pl.modes(scene, 2, method="iterated", progress=True)
     told = capsys.readouterr().err
     assert "simulating: 1 of 3\nsimulating: 2 of 3\nsimulating: 3 of 3\n" in told
-    assert "modes: solves: 1\n" in told
+    assert "of 2, residual " in told
 
 
 class FakeNotebook(types.ModuleType):

@@ -16,6 +16,7 @@ from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.integrators import ImplicitEuler
 from pliant.dynamics.iterated_modes import Progress, iterated_modes, stiffness_to_mass
 from pliant.dynamics.scene import Scene
+from pliant.linalg.multigrid import Multigrid
 
 RIGID_SHIFT = 1e-3
 """Shift, as a share of the stiffness-to-mass scale of the whole body, that makes a free body's
@@ -78,6 +79,8 @@ def modes(
         solve = _direct
     # motions too small to turn a cell: walls may have their consistency terms, as in statics
     model = ImplicitModel(scene, nitsche=True)
+    if not isinstance(model.preconditioner, Multigrid):
+        solve = _direct  # too small for a hierarchy of grids
     free = int((model.boundary.free > 0.0).sum())
     if not 0 < count < free - 1:
         raise BadInput(f"count must lie between 1 and {free - 2}, not {count}.")
@@ -110,4 +113,6 @@ def _direct(
     values, found = eigsh(K, count, M, sigma=-shift, OPinv=inverse, v0=start, which="LM")
     vectors = np.zeros((3 * model.node_count, count))
     vectors[free] = found
+    if progress is not None:
+        progress(count, count, 0.0)
     return values, vectors
