@@ -25,6 +25,9 @@ the step cannot follow is not known anyway, and shorter parts cost as many times
 LARGEST_STEP_GAIN = 0.01
 """Share of its own energy that a body may gain in a step before the step is cut."""
 
+EASY = 3
+"""Newton iterations up to which a step that touches nothing is taken as following its motion."""
+
 TOUCHING = 1e-6
 """Share of what gravity may give in a step that contact holds at least while a body touches
 something."""
@@ -78,10 +81,14 @@ def _require_upright(model: "ImplicitModel", before: State, after: State) -> Non
 def _gives_energy(problem: StepProblem, after: State) -> bool:
     """Whether the motion was too quick for this step: the body has gained energy."""
     model, before, scheme = problem.model, problem.state, problem.scheme
+    touching = model.touch is not None and (
+        max(model.touch.energy(state.u, state.t) for state in (before, after))
+        > TOUCHING * model.least_exchange()
+    )
+    if not touching and (scheme.next_u[0] == 0.0 or model.newton_records[-1].iterations <= EASY):
+        # velocities of explicit schemes are half a step off, and so are energies
+        return False
     start, end = model.stored(before), model.stored(after)
-    touching = max(start.contact, end.contact) > TOUCHING * model.least_exchange()
-    if scheme.next_u[0] == 0.0 and not touching:
-        return False  # velocities of explicit schemes are half a step off, and so are energies
     own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))
     own = max(own, model.least_exchange())
     gained = float(end.total - start.total)
