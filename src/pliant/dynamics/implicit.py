@@ -156,8 +156,10 @@ class ImplicitModel(Model):
         self.elastic.rest.set_material(lam, mu)
         if self.branches is not None:
             self.branches.set_material(scene.material.branches, lam, mu)
+        self._walls_pull = False  # whether a wall that stands still holds the body elsewhere
         if self.walls is not None:
             self.walls.set_material(lam, mu, scene.material.stiffness_damping)
+            self._walls_pull = bool(np.any(self.walls.given(0.0)))
         if isinstance(self.preconditioner, Multigrid):
             stiffness = lam + 2.0 * mu
             self.preconditioner.expect_contrast(float(stiffness.max() / stiffness.min()))
@@ -328,10 +330,16 @@ class ImplicitModel(Model):
     @property
     def takes_or_gives(self) -> bool:
         """Whether anything but gravity and contact may do work: damping, loads, walls, a push."""
-        m, scene = self.material, self.scene
+        m = self.material
         damped = m.mass_damping > 0.0 or m.stiffness_damping > 0.0 or bool(m.branches)
+        return damped or self.driven
+
+    @property
+    def driven(self) -> bool:
+        """Whether anything but gravity and contact may give energy: loads, walls, a push."""
         moved = self.boundary.changes or self.boundary.held_moves
-        return damped or moved or bool(scene.loads) or self.loads.push is not None
+        pulled = bool(self.scene.loads) or self._walls_pull
+        return moved or pulled or self.loads.push is not None
 
     # what a run is told ---------------------------------------------------------------------------
 

@@ -69,10 +69,12 @@ def part_work(
     _add_damping(model, stage, damping)
     if model.touch is not None and (touching or model.boundary.held_moves):
         model.touch.add_force(stage, contact)
-    f_new, f_old = scheme.force
-    external = f_new * model.external_force(after.t) + f_old * model.external_force(before.t)
-    extra = external - scheme.force_total * model.loads.weight
-    loads = float(np.sum(extra * way.numpy()))
+    loads, external = 0.0, np.zeros(0)
+    if model.driven:
+        f_new, f_old = scheme.force
+        external = f_new * model.external_force(after.t) + f_old * model.external_force(before.t)
+        extra = external - scheme.force_total * model.loads.weight
+        loads = float(np.sum(extra * way.numpy()))
     if model.walls is not None and model.boundary.changes:
         # a wall's data act as loads; what they store in its penalty is elastic energy
         loads -= model.walls.shift(after.u, after.t) - model.walls.shift(before.u, before.t)

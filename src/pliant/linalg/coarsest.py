@@ -1,6 +1,7 @@
 """The dense inverse of a hierarchy's coarsest matrix."""
 
 import numpy as np
+from scipy.linalg.blas import dger  # pyright: ignore[reportAttributeAccessIssue]
 
 REGULARISATION = 1e-6
 """Share of its diagonal added to the coarsest matrix, which is singular for a body that floats
@@ -30,15 +31,15 @@ def _gauss_jordan(A: np.ndarray) -> np.ndarray | None:
     """Inverse of a positive matrix of a few hundred rows; None if a pivot is not positive.
 
     Not LAPACK: its threads fight ours over the cores, and its bits depend on how many there are.
+    Those of an update by one column and one row do not.
     """
-    B, product = A.copy(), np.empty_like(A)
+    B = np.array(A, order="F")
     for k in range(len(B)):
         pivot = B[k, k]
         if not pivot > 0.0:
             return None
         row, column = B[k] / pivot, B[:, k].copy()
-        np.multiply(column[:, None], row, out=product)
-        B -= product
+        B = dger(-1.0, column, row, a=B, overwrite_a=1)
         B[k] = row
         B[:, k] = -column / pivot
         B[k, k] = 1.0 / pivot
