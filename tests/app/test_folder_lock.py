@@ -105,3 +105,19 @@ def test_a_link_in_the_locks_place_is_not_followed(tmp_path):
     with pytest.raises(BadInput, match="cannot be written"), held(tmp_path):
         pass
     assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_what_a_killed_process_leaves_is_taken_over(tmp_path):
+    """As it began, and in the middle of a file: neither is in the way of the next one."""
+    out = tmp_path / "run"
+    (out / "trajectory").mkdir(parents=True)
+    (out / ".pliant-lock").touch()
+    (out / ".scene.pliant-ab12.toml").write_text("hal")
+    (out / "trajectory" / ".state_000001.pliant-cd34.npz").write_bytes(b"hal")
+    scene = write(tmp_path / "block.toml", block(steps=1))
+    pliant("simulate", scene, "--out", out, "--no-pictures")
+    assert not [p for p in out.rglob(".*")]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("mine")
+    done = pliant("simulate", scene, "--out", tmp_path / "other", "--no-pictures", check=2)
+    assert "holds no run" in done.stderr

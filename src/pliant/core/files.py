@@ -23,13 +23,17 @@ MAX_DOTS = 1000
 _NO_KEY = re.compile(r"\"[^\"]*\"|'[^']*'|\d+\.\d+")
 
 
+HALF = ".pliant-"
+"""In the names of files that are not whole yet; a process that was killed leaves such behind."""
+
+
 @contextmanager
 def whole_file(path: str | Path) -> Iterator[Path]:
     """A temporary path with the same ending; it takes the place of `path` if nothing is raised."""
     path = Path(path)
     try:
         handle, name = tempfile.mkstemp(
-            prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent
+            prefix=f".{path.stem}{HALF}", suffix=path.suffix, dir=path.parent
         )
     except OSError as error:
         raise BadInput(f"{path}: cannot be written ({error.strerror}).") from error

@@ -38,7 +38,7 @@ from pliant.app.describing.typed_files import (
 from pliant.app.fitted.fit_memory import FolderMemory
 from pliant.app.fitted.fit_progress import fit_progress
 from pliant.app.fitted.fit_values import Values, labelled, unlabelled
-from pliant.app.folders.folder_lock import LOCK
+from pliant.app.folders.folder_lock import holds_nothing
 from pliant.app.folders.runs import (
     BODY,
     NOT_THE_SCENE,
@@ -108,7 +108,7 @@ class FitDirectory:
             return
         if not self.path.is_dir():
             raise BadInput(f"{self.path}: is a file; --out needs a folder.")
-        if any(p.name != LOCK for p in self.path.iterdir()):
+        if not holds_nothing(self.path):
             raise BadInput(
                 f"{self.path}: the folder is not empty and holds no fit; choose another --out."
             )

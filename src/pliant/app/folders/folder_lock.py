@@ -10,11 +10,13 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
+from fnmatch import fnmatch
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from pliant.core.errors import BadInput
+from pliant.core.files import HALF
 
 try:
     import fcntl
@@ -46,6 +48,16 @@ def lets_go(function: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
+def holds_nothing(folder: Path) -> bool:
+    """Whether there is nothing in it but what a process leaves that was killed as it began."""
+    return all(
+        p.name == LOCK
+        or fnmatch(p.name, f".*{HALF}*")
+        or (p.is_dir() and not p.is_symlink() and holds_nothing(p))
+        for p in folder.iterdir()
+    )
+
+
 def hold(folder: Path) -> None:
     """Work in a folder alone until the function that `lets_go` ends."""
     _held.get().enter_context(held(folder))
@@ -64,6 +76,9 @@ def held(folder: Path) -> Iterator[None]:
     except BaseException:
         _remove_empty(made)
         raise
+    for half in (*folder.glob(f".*{HALF}*"), *folder.glob(f"*/.*{HALF}*")):
+        with suppress(OSError):
+            half.unlink()  # of a process that was killed: nobody else writes here now
     try:
         yield
     finally:

@@ -40,7 +40,7 @@ from pliant.app.describing.scene_files import (
 from pliant.app.describing.side_files import side_path
 from pliant.app.describing.typed_files import RunTable, plain, read_typed
 from pliant.app.folders.array_files import damaged, read_arrays, require_floats, write_arrays
-from pliant.app.folders.folder_lock import LOCK
+from pliant.app.folders.folder_lock import holds_nothing
 from pliant.core.errors import BadInput
 from pliant.core.files import write_text
 from pliant.dynamics.energies import NAMES
@@ -119,7 +119,7 @@ class RunDirectory:
             return
         if not self.path.is_dir():
             raise BadInput(f"{self.path}: is a file; --out needs a folder.")
-        if any(p.name != LOCK for p in self.path.iterdir()):
+        if not holds_nothing(self.path):
             raise BadInput(
                 f"{self.path}: the folder is not empty and holds no run; choose another --out."
             )
