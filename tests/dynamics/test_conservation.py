@@ -191,7 +191,7 @@ def swing(make, steps, kind, time=0.2):
         loads=[pl.BodyForce(force)], integrator=make(time / steps),
     )  # fmt: skip
     # schemes for short steps hold walls by Nitsche's method, so all do here
-    u = pl.simulate(scene, steps, system=ImplicitModel(scene, nitsche=True)).displacements[-1]
+    u = pl.simulate(scene, steps, system=ImplicitModel(scene)).displacements[-1]
     return u[body.nodes[:, 0] > 0.499].mean(axis=0) / 0.5
 
 
@@ -226,7 +226,7 @@ def held_torus():
     held = [pl.Fixed(pl.shapes.half_space(normal=(-1, 0, 0), offset=-1.2))]
     assert body.fill.min() < 1e-3
     scene = pl.Scene(body, material, fixed=held, integrator=pl.Newmark2(dt), tolerance=1e-9)
-    system = ImplicitModel(scene, nitsche=True)  # as schemes for short steps hold their walls
+    system = ImplicitModel(scene)  # as schemes for short steps hold their walls
     return scene, pl.simulate(scene, 450, system=system).displacements[-1]
 
 

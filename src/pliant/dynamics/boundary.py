@@ -11,7 +11,7 @@ from pliant.dynamics.loads import BodyForce, Fixed, Load, Motion, PointLoad, Pre
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.bodies.body import Body
 from pliant.fem.cutting.quadrature import FacetPoints, covered_points
-from pliant.fem.cutting.walls import Walls, build_walls
+from pliant.fem.cutting.walls import Hold, Walls, build_walls
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,17 @@ class Boundary:
             for number, (f, part) in enumerate(self.wall_parts)
         ])  # fmt: skip
 
+    def given_at_wall_nodes(self, t: float) -> np.ndarray | None:
+        """Given displacement (w, k, 3) at the nodes of the walls' cells; None if it is zero."""
+        assert self.walls is not None
+        nodes = self.scene.body.nodes[self.scene.body.cells[self.walls.cell]]
+        out = np.zeros((*nodes.shape[:2], 3))
+        for number, (f, part) in enumerate(self.wall_parts):
+            held = np.unique(self.walls.point_entry[part])
+            points = nodes[held].reshape(-1, nodes.shape[2])
+            out[held] = self._given(number, f, points, t).reshape(len(held), -1, 3)
+        return out if np.any(out) else None
+
     def _given(self, number: int, fixed: Fixed, points: np.ndarray, t: float) -> np.ndarray:
         """Where a region holds its points, (points, 3)."""
         out = fixed.at(points, t)
@@ -109,8 +120,8 @@ class Boundary:
         return out
 
 
-def build_boundary(scene: Scene, *, consistent: bool = True) -> Boundary:
-    """A scene's regions on its body's surface; consistent: see fem.cutting.walls."""
+def build_boundary(scene: Scene, *, hold: Hold = "linear") -> Boundary:
+    """A scene's regions on its body's surface; hold: see fem.cutting.walls."""
     body = scene.body
     free = np.ones((len(body.nodes), 3))
     free[:, body.dim :] = 0.0
@@ -138,7 +149,7 @@ def build_boundary(scene: Scene, *, consistent: bool = True) -> Boundary:
         mask = np.array([1.0] * body.dim + [0.0] * (3 - body.dim))
         walls = build_walls(
             body, [(p, f.mask() * mask) for f, p in pieces], dilatation=scene.dilatation,
-            consistent=consistent,
+            hold=hold,
         )  # fmt: skip
     ends = np.cumsum([0, *(len(p.cell) for _, p in pieces)])
     parts = [(f, slice(ends[k], ends[k + 1])) for k, (f, _) in enumerate(pieces)]

@@ -37,8 +37,10 @@ from pliant.dynamics.terms.loads import LoadTerm
 from pliant.dynamics.terms.slivers import SliverViscosity
 from pliant.dynamics.terms.stage import Stage, mix, start_balance, step_balance
 from pliant.dynamics.terms.term import Term
+from pliant.dynamics.terms.tractions import TractionTerm
 from pliant.dynamics.terms.walls import WallTerm
 from pliant.fem.bodies.solver_nodes import solver_nodes
+from pliant.fem.cutting.walls import Hold
 from pliant.fem.forces.elasticity import Elasticity
 from pliant.fem.laws.law import Law
 from pliant.linalg.blocks import BlockMatrix, combine
@@ -73,31 +75,29 @@ ROUNDING_SHARE = 1e-14
 
 
 class ImplicitModel(Model):
-    """The terms of a scene on the device.
+    """The terms of a scene on the device."""
 
-    nitsche: walls of a corotated body with consistency terms: exact, but without a lower bound.
-    """
-
-    def __init__(self, scene: Scene, *, nitsche: bool = False):
+    def __init__(self, scene: Scene):
         self.scene: Scene = scene
         self.carrier = NodeCarrier()
         body = scene.body
         self.node_count, cells = len(body.nodes), len(body.cells)
         made = scene.constitution
         energetic = made.energetic
-        # explicit schemes keep Nitsche's terms, where they are corotated: stiff penalties would
-        # bound their time step, and no matrix of theirs can become indefinite
         short = bool(np.isfinite(scene.integrator.stable_to))
-        consistent = made.exact_walls and (nitsche or short)
-        if not energetic and not scene.material.branches:  # whose stress Nitsche's terms lack
-            consistent = True
-        self.boundary: Boundary = build_boundary(scene, consistent=consistent)
+        hold: Hold = "penalty"
+        if made.exact_walls and not scene.material.branches:  # whose stress Nitsche's terms lack
+            hold = "turning" if energetic else "linear"
+        self.boundary: Boundary = build_boundary(scene, hold=hold)
         self.inertia = Inertia(body, slivers=short)
         self.loads = LoadTerm(self.boundary)
         self.elastic = made.elastic()
         self.walls: WallTerm | None = None
+        self.tractions: TractionTerm | None = None
         if self.boundary.walls is not None:
             self.walls = WallTerm(self.boundary, self.boundary.walls, scene.dt)
+            if hold == "turning":
+                self.tractions = TractionTerm(self.walls)
         self.touch: ContactTerm | None = None
         if scene.obstacles:
             contact = Contact(
@@ -113,7 +113,7 @@ class ImplicitModel(Model):
         if scene.material.branches:
             self.branches = BranchTerm(self.elastic.rest)
         beside: Sequence[Term | None] = (
-            self.branches, self.walls, self.inertia, self.slivers, self.touch,
+            self.branches, self.walls, self.tractions, self.inertia, self.slivers, self.touch,
         )  # fmt: skip
         self.beside: list[Term] = [term for term in beside if term is not None]
         """The terms that x moves, without the elastic one; in the order of their sum."""
@@ -122,7 +122,7 @@ class ImplicitModel(Model):
         lam, mu = made.moduli()
         self.preconditioner = make_preconditioner(scene, self.boundary.free, (lam / mu).max())
         if self.walls is not None and isinstance(self.preconditioner, Multigrid):
-            sweeps = WALL_SWEEPS if consistent else PENALTY_SWEEPS
+            sweeps = PENALTY_SWEEPS if hold == "penalty" else WALL_SWEEPS
             self.preconditioner.expect_stiff(body.cells[self.walls.walls.cell], sweeps)
         self.version = 0  # counts changes of the numbers, after which an old tangent is of no use
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
@@ -160,6 +160,8 @@ class ImplicitModel(Model):
         if self.walls is not None:
             self.walls.set_material(lam, mu, scene.material.stiffness_damping)
             self._walls_pull = bool(np.any(self.walls.given(0.0)))
+        if self.tractions is not None:
+            self.tractions.set_material(lam, mu)
         if isinstance(self.preconditioner, Multigrid):
             stiffness = lam + 2.0 * mu
             self.preconditioner.expect_contrast(float(stiffness.max() / stiffness.min()))
@@ -345,8 +347,8 @@ class ImplicitModel(Model):
 
     def elastic_energy(self, u: wp.array, t: float) -> float:
         """Energy [J] of the cells, their ghost penalty and the walls."""
-        walls = 0.0 if self.walls is None else self.walls.energy(u, t)
-        return self.elastic.energy(u, t) + walls
+        walls = (self.walls, self.tractions)
+        return self.elastic.energy(u, t) + sum(w.energy(u, t) for w in walls if w is not None)
 
     def stored(self, state: State) -> Energies:
         """Kinetic, elastic, gravity's and contact's energy of a state.
@@ -430,6 +432,8 @@ class ImplicitModel(Model):
         self.elasticity.assemble(self.matrix, mass, mass_factor=mass_factor, stiffness_factor=1.0)
         if self.walls is not None:
             self.walls.operator.assemble(self.matrix, 1.0)
+        if self.tractions is not None:
+            self.tractions.assemble_rest(self.matrix)
 
 
 def _burden(scene: Scene) -> float:

@@ -78,6 +78,8 @@ def part_work(
     if model.walls is not None and model.boundary.changes:
         # a wall's data act as loads; what they store in its penalty is elastic energy
         loads -= model.walls.shift(after.u, after.t) - model.walls.shift(before.u, before.t)
+        if model.tractions is not None:
+            loads += model.tractions.hand_work(stage)
     taken = dot(damping, way)
     if model.branches is not None:
         taken += model.branches.dissipated(stage, after.history)

@@ -77,8 +77,7 @@ def modes(
         solve = _iterated
     else:
         solve = _direct
-    # motions too small to turn a cell: walls may have their consistency terms, as in statics
-    model = ImplicitModel(scene, nitsche=True)
+    model = ImplicitModel(scene)
     if not isinstance(model.preconditioner, Multigrid):
         solve = _direct  # too small for a hierarchy of grids
     free = int((model.boundary.free > 0.0).sum())

@@ -1,7 +1,7 @@
 """The balance of all forces without inertia, by Newton's method with load steps."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -96,6 +96,7 @@ class StaticProblem:
     def set_load(self, load: float) -> None:
         """Share of the loads and of the walls' displacement."""
         self.load = load
+        self._balance = replace(self._balance, given=load)
         self._external.assign(load * self._full)
 
     def at(self, x: wp.array) -> Stage:
@@ -110,7 +111,7 @@ class StaticProblem:
         stage = self.at(x)
         wp.copy(out, self._external)
         self.elastic.add_force(stage, out)
-        for term in (self.model.walls, self.model.touch):
+        for term in (self.model.walls, self.model.tractions, self.model.touch):
             if term is not None:
                 term.add_force(stage, out)
 

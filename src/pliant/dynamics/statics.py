@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pliant.core.errors import SolverFailure
 from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.rest import MOST_ITERATIONS, RestWatch, find_rest
 from pliant.dynamics.scene import Scene
@@ -50,19 +49,9 @@ def solve_static_recorded(
     made = scene.constitution
     if made.rests_as != made.tag:
         scene = replace(scene, model=made.rests_as)
-    u, records, _ = _solve(scene, tolerance, watch or RestWatch())
+    u, records, _ = find_rest(ImplicitModel(scene), tolerance=tolerance, watch=watch)
     iterations = sum(r.iterations for r in records)
     solves = sum(r.solver_iterations for r in records)
     record = StaticRecord(iterations, solves, records[-1].residual, len(records))
     return u[:, : scene.dim], record
 
-
-def _solve(scene: Scene, tolerance: float, watch: RestWatch):
-    made = scene.constitution
-    if made.energetic and made.exact_walls and scene.body.is_grid:
-        try:  # exact walls first; a cell that turns far at a wall may want the penalties
-            return find_rest(ImplicitModel(scene, nitsche=True), tolerance=tolerance, watch=watch)
-        except SolverFailure:
-            if watch.ended:
-                raise
-    return find_rest(ImplicitModel(scene), tolerance=tolerance, watch=watch)

@@ -57,7 +57,7 @@ class StepProblem:
             if f_old != 0.0:
                 force = force + f_old * s.external_force(self.state.t)
             b = to_device(force, wp.vec3d)
-            for term in (s.inertia, s.elastic):
+            for term in (s.elastic, *s.beside):
                 term.add_constant(self.stage, b)
             self._constant = b
         return self._constant
@@ -212,8 +212,8 @@ class StepProblem:
         external = zip(scheme.force, (state.t + scheme.dt, state.t), strict=True)
         given = [(f, share(s.external_force(t), wp.vec3d)) for f, t in external if f != 0.0]
         combine(b, (1.0, b), *given)
-        s.inertia.add_constant(stage, b)
         for term in s.beside:
+            term.add_constant(stage, b)
             term.add_force(stage, b)
             term.assemble(stage, self.matrix, project=False)
         return b

@@ -38,6 +38,8 @@ class Balance:
     stiffness_damping: float
     dt: float = 0.0
     """Length of the step [s]; a rest or a start has none."""
+    given: float = 1.0
+    """Share of the walls' given displacement that counts."""
 
     @property
     def force_total(self) -> float:

@@ -16,17 +16,21 @@ lambda   the mean dilatation pushes with one traction theta n on the whole piece
          Poisson's ratio of 1/2. With the pointwise dilatation: eta_lam integral (n . P (u - g))
          (n . P v), from integral_wall theta^2 = L integral_cell theta^2.
 
-Both take SAFETY times what coercivity asks. Walls of bodies with an energy, corotated or a law, are
-held by the penalties alone (`consistent=False`), STIFFER times larger: terms with the linear stress
-have no lower bound where a cell at the wall turns or a law softens (a clamped silicone block that
-swings to 50 degrees found no balance with them). The surface then slips by traction / eta, about
-1/70 of a cell per unit of strain, below the discretisation's own error and halved with the spacing.
-Cells where a wall ends are held less (RIM): held as firmly as the others they would hold their far
-nodes too, and the wall would end up to half a cell later than it does.
+Both take SAFETY times what coercivity asks. Three ways to hold:
+
+linear   as above. It has no lower bound where a cell at the wall turns.
+turning  the terms of the stress act in the cell's frame (fem.forces.wall_traction), here are the
+         penalties alone: for the corotated energy.
+penalty  no terms of the stress, penalties STIFFER times larger: for laws, which may soften, and for
+         viscoelastic branches, whose stress is not a matter of u alone. The surface slips by
+         traction / eta, about 1/70 of a cell per unit of strain. Cells where a wall ends are held
+         less (RIM): held as firmly as the others they would hold their far nodes too, and the wall
+         would end up to half a cell later than it does.
 """
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -35,6 +39,8 @@ from pliant.fem.bodies.body import Body
 from pliant.fem.cutting.quadrature import FacetPoints, shape_functions
 from pliant.fem.forces.cell_data import cell_means
 from pliant.fem.forces.cells import gradient_product_blocks, stiffness_blocks
+
+Hold = Literal["linear", "turning", "penalty"]
 
 SLIVER_SUPPORT = 0.02
 """Share of the full cell's energy that the eigenvalue problem of a cut cell may count on. The ghost
@@ -75,7 +81,8 @@ class Walls:
     cell: (w,); axes: (w, 3) 1 where held; eta_lam, eta_mu: (w,) penalties per modulus; by_lam,
     by_mu: (w, k, k, 3, 3) stiffness per modulus; position, weight, normal: the quadrature points
     (see FacetPoints), point_entry: (q,) the entry each point belongs to; mean: (w, k, 3) mean
-    gradients where lambda sees the mean dilatation, else None; consistent: Nitsche's terms act.
+    gradients where lambda sees the mean dilatation, else None; hold: see above. traction_lam,
+    traction_mu: (w, k, k, 3, 3) integral of N_b T_a by (b, a), where the stress acts apart.
     """
 
     body: Body
@@ -90,7 +97,9 @@ class Walls:
     normal: np.ndarray
     point_entry: np.ndarray
     mean: np.ndarray | None
-    consistent: bool
+    hold: Hold
+    traction_lam: np.ndarray
+    traction_mu: np.ndarray
 
     @cached_property
     def points(self) -> FacetPoints:
@@ -125,7 +134,7 @@ class Walls:
             flux = np.bincount(e, p.weight * along, len(self.cell))  # q(g)
             at_lam = np.zeros_like(at_mu)
             out_lam += (self.eta_lam * flux)[:, None, None] * self._normal_integrals
-        if self.consistent:
+        if self.hold == "linear":
             traction_lam, traction_mu = traction_operators(p, self._mean_at_points)
             at_lam = at_lam - np.einsum("qaij,qi->qaj", traction_lam, g)
             at_mu = at_mu - np.einsum("qaij,qi->qaj", traction_mu, g)
@@ -174,7 +183,7 @@ def build_walls(
     pieces: list[tuple[FacetPoints, np.ndarray]],
     *,
     dilatation: str = "mean",
-    consistent: bool = True,
+    hold: Hold = "linear",
     support: float = SLIVER_SUPPORT,
 ) -> Walls | None:
     """Walls from (quadrature points, axes) of each held region; None if there are no points."""
@@ -196,23 +205,32 @@ def build_walls(
     axes = np.concatenate(axes).astype(float)
     averaged = dilatation == "mean"
     mean = body.to_world(cell_means(body)[0])[body.geometry_row[cell]] if averaged else None
-    stiffer = SAFETY * (1.0 if consistent else STIFFER)
+    slips = hold == "penalty"
+    stiffer = SAFETY * (STIFFER if slips else 1.0)
     eta_mu = stiffer * _largest_ratio(body, cell, points, entry, support, by_mu=True)
     if averaged:
         # nothing but the sliver itself bears lambda: the ghost penalty has no share of it
-        floor = SMALLEST_FILL if consistent else support
+        floor = support if slips else SMALLEST_FILL
         eta_lam = stiffer / np.maximum(body.cell_volumes[cell], floor * body.cell_volumes.max())
     else:
         eta_lam = stiffer * _largest_ratio(body, cell, points, entry, support, by_mu=False)
-    if not consistent:
+    if slips:
         free = np.concatenate([_free_shares(body, p) for p, _ in pieces])
         slack = np.minimum(free / RIM_SHARE, 1.0) * body.spacing / RIM  # adds to the slip 1 / eta
         eta_mu, eta_lam = (eta / (1.0 + slack * eta_mu) for eta in (eta_mu, eta_lam))
-    by_lam, by_mu = _stiffness(points, entry, axes, eta_lam, eta_mu, mean, consistent)
+    by_lam, by_mu = _penalties(points, entry, axes, eta_lam, eta_mu, mean)
+    none = np.zeros((0, *by_lam.shape[1:]))
+    tractions = (none, none) if slips else _tractions(points, entry, count, mean)
+    if hold == "linear":
+        held = axes[:, None, None, :, None]
+        for total, C in zip((by_lam, by_mu), tractions, strict=True):
+            total -= held * C + (held * C).transpose(0, 2, 1, 4, 3)
+        tractions = (none, none)
     return Walls(
         body=body, cell=cell, axes=axes, eta_lam=eta_lam, eta_mu=eta_mu, by_lam=by_lam,
         by_mu=by_mu, position=points.position, weight=points.weight, normal=points.normal,
-        point_entry=entry, mean=mean, consistent=consistent,
+        point_entry=entry, mean=mean, hold=hold, traction_lam=tractions[0],
+        traction_mu=tractions[1],
     )  # fmt: skip
 
 
@@ -256,39 +274,48 @@ def _around(body: Body, cells: np.ndarray, others: np.ndarray) -> csr_array:
     return csr_array(incidence(cells) @ incidence(others).T)
 
 
-def _stiffness(
+def _penalties(
     p: FacetPoints,
     entry: np.ndarray,
     axes: np.ndarray,
     eta_lam: np.ndarray,
     eta_mu: np.ndarray,
     mean: np.ndarray | None,
-    consistent: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Blocks (w, k, k, 3, 3) for lambda = 1 and for mu = 1."""
+    """Blocks (w, k, k, 3, 3) of the penalties for lambda = 1 and for mu = 1."""
     k, count = p.shape.shape[1], len(axes)
     out = np.zeros((2, count, k, k, 3, 3))
     for first in range(0, len(entry), POINTS_AT_ONCE):
         part = slice(first, first + POINTS_AT_ONCE)
         q, e = p[part], entry[part]
         own = axes[e]
-        normal = own * q.normal
         mass = np.einsum("q,qa,qb->qab", q.weight, q.shape, q.shape)
         held = own[:, :, None] * np.eye(3)
         np.add.at(out[1], e, np.einsum("q,qab,qij->qabij", eta_mu[e], mass, held, optimize=True))
         if mean is None:
+            normal = own * q.normal
             across = np.einsum("q,qab,qi,qj->qabij", eta_lam[e], mass, normal, normal,
                                optimize=True)  # fmt: skip
             np.add.at(out[0], e, across)
-        if consistent:
-            at = None if mean is None else mean[e]
-            for total, traction in zip(out, traction_operators(q, at), strict=True):
-                C = np.einsum("q,qa,qi,qbij->qabij", q.weight, q.shape, own, traction,
-                              optimize=True)  # fmt: skip
-                np.add.at(total, e, -C - C.transpose(0, 2, 1, 4, 3))
     if mean is not None:
         flux = _normal_integrals(p, entry, axes)
         out[0] += np.einsum("w,wai,wbj->wabij", eta_lam, flux, flux, optimize=True)
+    return out[0], out[1]
+
+
+def _tractions(
+    p: FacetPoints, entry: np.ndarray, count: int, mean: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Integral of N_b T_a, (w, k, k, 3, 3) by (b, a), for lambda = 1 and for mu = 1."""
+    k = p.shape.shape[1]
+    out = np.zeros((2, count, k, k, 3, 3))
+    for first in range(0, len(entry), POINTS_AT_ONCE):
+        part = slice(first, first + POINTS_AT_ONCE)
+        q, e = p[part], entry[part]
+        at = None if mean is None else mean[e]
+        for total, traction in zip(out, traction_operators(q, at), strict=True):
+            C = np.einsum("q,qb,qaij->qbaij", q.weight, q.shape, traction, optimize=True)
+            np.add.at(total, e, C)
     return out[0], out[1]
 
 

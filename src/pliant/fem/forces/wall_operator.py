@@ -62,6 +62,25 @@ def _wall_forces(
     out[node[r]] = out[node[r]] + factor * total
 
 
+@wp.kernel
+def _gather_entries(
+    first: wp.int32,
+    node: wp.array(dtype=wp.int32),
+    start: wp.array(dtype=wp.int32),
+    incident: wp.array(dtype=wp.int32),
+    k: wp.int32,
+    forces: wp.array2d(dtype=wp.vec3d),
+    factor: wp.float64,
+    out: wp.array(dtype=wp.vec3d),
+):
+    r = first + wp.tid()
+    total = wp.vec3d()
+    for e in range(start[r], start[r + 1]):
+        w = incident[e] / k
+        total += forces[w, incident[e] - w * k]
+    out[node[r]] = out[node[r]] + factor * total
+
+
 class WallOperator:
     """The stiffness of the walls, with the same interface as Elasticity where they meet."""
 
@@ -89,15 +108,28 @@ class WallOperator:
 
     def assemble(self, matrix, factor: float) -> None:
         """matrix += factor * wall stiffness."""
+        self.assemble_entries(matrix, self._blocks, factor)
+
+    def assemble_entries(self, matrix, blocks: wp.array, factor: float) -> None:
+        """matrix += factor * blocks (w, k k) of the entries."""
         launch(
             _assemble_walls,
             self._count,
             [
                 self._node, self._start, self._incident, self._cell, self._slot, self._k,
-                self._blocks, factor, matrix.rows,
+                blocks, factor, matrix.rows,
             ],
             grain=FEW,
         )  # fmt: skip
+
+    def add_entries(self, forces: wp.array, out: wp.array, *, factor: float) -> None:
+        """out += factor * the sum of forces (w, k) on the entries' nodes."""
+        launch(
+            _gather_entries,
+            self._count,
+            [self._node, self._start, self._incident, self._k, forces, factor, out],
+            grain=FEW,
+        )
 
     def add_force(self, x: wp.array, out: wp.array, *, factor: float = 1.0) -> None:
         """out += factor * wall stiffness * x."""

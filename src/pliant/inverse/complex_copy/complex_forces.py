@@ -18,6 +18,7 @@ from pliant.fem.cutting.cell_quadrature import cell_quadrature
 from pliant.fem.cutting.walls import Walls
 from pliant.fem.forces.cell_data import cell_means
 from pliant.fem.forces.cells import gradient_product_blocks, softened_products
+from pliant.fem.forces.wall_traction import WallTractions
 from pliant.fem.laws.dilatation import MeanEnergy, mean_energy, volume_slope
 from pliant.fem.laws.law import Law
 
@@ -240,6 +241,14 @@ class ComplexForces:
                 real = np.real(given)  # the data move with beta alone, never with the moduli
                 force = force - 1j * walls.loads(np.imag(lam), np.imag(mu), real)
         np.add.at(out, corners, force)
+        return out
+
+    def traction(self, t: WallTractions, u: np.ndarray, given, lam, mu) -> np.ndarray:
+        """Force of the body's own stress at its walls; given: (w, k, 3) or None."""
+        out, cell = np.zeros(u.shape, complex), t.walls.cell
+        F = np.eye(3) + np.einsum("wai,waj->wij", u[t.cells], t.mean)
+        C = t.products(lam[cell], mu[cell])
+        np.add.at(out, t.cells, t.gradient(polar_rotation(F), u, given, C))
         return out
 
 

@@ -220,6 +220,13 @@ class ComplexMotion:
             given = given + self.n.stiffness_damping * s.walls.rate(t)
         return given
 
+    def _traction(self, u: np.ndarray, t: float) -> Any:
+        term = self.system.tractions
+        if term is None:
+            return 0.0
+        given = self.system.boundary.given_at_wall_nodes(t)
+        return self.forces.traction(term.tractions, u, given, self.n.lam, self.n.mu)
+
     def _contact(self, u, v, predicted, found, f_new, f_old, *, moved):
         s = self.system
         if s.contact is None:
@@ -280,6 +287,8 @@ class ComplexMotion:
         given = f_new * self._given(t + scheme.dt)
         given = given + f_old * self._given(t) if f_old != 0.0 else given
         g += forces.wall(stiff, given, n.lam, n.mu)
+        g += f_new * self._traction(found[0], t + scheme.dt)
+        g += f_old * self._traction(u, t) if f_old != 0.0 else 0.0
         g -= f_new * s.boundary.load_forces(t + scheme.dt) + f_old * s.boundary.load_forces(t)
         g -= scheme.force_total * self.mass[:, None] * n.gravity
         return g * s.boundary.free
