@@ -19,8 +19,9 @@ lambda   the mean dilatation pushes with one traction theta n on the whole piece
 Both take SAFETY times what coercivity asks. Three ways to hold:
 
 linear   as above. It has no lower bound where a cell at the wall turns.
-turning  the terms of the stress act in the cell's frame (fem.forces.wall_traction), here are the
-         penalties alone: for the corotated energy.
+turning  the terms of the stress and lambda's penalty, which has a direction, act in the cell's
+         frame (fem.forces.wall_traction), here is the penalty of mu alone: for the corotated
+         energy.
 penalty  no terms of the stress, penalties STIFFER times larger: for laws, which may soften, and for
          viscoelastic branches, whose stress is not a matter of u alone. The surface slips by
          traction / eta, about 1/70 of a cell per unit of strain. Cells where a wall ends are held
@@ -82,7 +83,8 @@ class Walls:
     by_mu: (w, k, k, 3, 3) stiffness per modulus; position, weight, normal: the quadrature points
     (see FacetPoints), point_entry: (q,) the entry each point belongs to; mean: (w, k, 3) mean
     gradients where lambda sees the mean dilatation, else None; hold: see above. traction_lam,
-    traction_mu: (w, k, k, 3, 3) integral of N_b T_a by (b, a), where the stress acts apart.
+    traction_mu: (w, k, k, 3, 3) integral of N_b T_a by (b, a), and flux_lam: the penalty of lambda
+    on all components, where they act apart.
     """
 
     body: Body
@@ -100,6 +102,7 @@ class Walls:
     hold: Hold
     traction_lam: np.ndarray
     traction_mu: np.ndarray
+    flux_lam: np.ndarray
 
     @cached_property
     def points(self) -> FacetPoints:
@@ -220,17 +223,23 @@ def build_walls(
         eta_mu, eta_lam = (eta / (1.0 + slack * eta_mu) for eta in (eta_mu, eta_lam))
     by_lam, by_mu = _penalties(points, entry, axes, eta_lam, eta_mu, mean)
     none = np.zeros((0, *by_lam.shape[1:]))
-    tractions = (none, none) if slips else _tractions(points, entry, count, mean)
+    tractions, flux_lam = (none, none), none
+    if not slips:
+        tractions = _tractions(points, entry, count, mean)
     if hold == "linear":
         held = axes[:, None, None, :, None]
         for total, C in zip((by_lam, by_mu), tractions, strict=True):
             total -= held * C + (held * C).transpose(0, 2, 1, 4, 3)
         tractions = (none, none)
+    elif hold == "turning":
+        every = np.ones_like(axes)
+        flux_lam, _ = _penalties(points, entry, every, eta_lam, eta_mu, mean)
+        by_lam, eta_lam = np.zeros_like(by_lam), np.zeros_like(eta_lam)
     return Walls(
         body=body, cell=cell, axes=axes, eta_lam=eta_lam, eta_mu=eta_mu, by_lam=by_lam,
         by_mu=by_mu, position=points.position, weight=points.weight, normal=points.normal,
         point_entry=entry, mean=mean, hold=hold, traction_lam=tractions[0],
-        traction_mu=tractions[1],
+        traction_mu=tractions[1], flux_lam=flux_lam,
     )  # fmt: skip
 
 

@@ -6,21 +6,21 @@ needs no more penalty than coercivity asks. In a cell with the frame R of its me
 gradient, y_a = R^T (X_a + u_a) - X_a and the slip s_b = R^T P (u_b - g_b) of its nodes (P: held
 components, g: given displacement),
 
-    E = - sum_ab s_b . C_ba y_a,    C_ba = integral_wall N_b T_a,
+    E = sum_ab (1/2 s_b . N_ba s_a - s_b . C_ba y_a),    C_ba = integral_wall N_b T_a,
 
-T_a the linear stress on the wall, sigma(y) n = sum_a T_a y_a. Seen in the frame that is the linear
-method's term, so with the penalties of fem.cutting.walls and the cell's own corotated energy it is
-positive however far the cell has turned; in the frame of the rest it has no such bound (a clamped
-silicone block that swings to 50 degrees found no balance).
+T_a the linear stress on the wall, sigma(y) n = sum_a T_a y_a, and N lambda's penalty. Seen in the
+frame that is the linear method, so with the penalty of mu (fem.cutting.walls) and the cell's own
+corotated energy it is positive however far the cell has turned; in the frame of the rest it has no
+such bound (a clamped silicone block that swings to 50 degrees found no balance).
 
-With e_b = sum_a C_ba y_a, h_a = sum_b C_ba^T s_b, x_a = R^T (X_a + u_a), dR = R [w]x of
-w = sum_a W_a dx_a (fem.forces.corotation_kernels) and Pi = R^T P R,
+With e_b = sum_a (C_ba y_a - N_ba s_a), h_a = sum_b C_ba^T s_b, x_a = R^T (X_a + u_a), dR = R [w]x
+of w = sum_a W_a dx_a (fem.forces.corotation_kernels) and Pi = R^T P R,
 
     f_a = R (-Pi e_a - h_a + l x m_a),   l = L tau,   tau = sum_a (s_a x e_a + x_a x h_a),
 
 and the second derivative along dx, ydot_a = dx_a + x_a x w, sdot_b = Pi dx_b + s_b x w,
 
-    - 2 sdot . C ydot + w . sum_a ((Pi dx_a + sdot_a) x e_a + (dx_a + ydot_a) x h_a)
+    sdot . N sdot - 2 sdot . C ydot + w . sum_a ((Pi dx_a + sdot_a) x e_a + (dx_a + ydot_a) x h_a)
     - 2 (l . w) (m . dx) + sum_a ((l . dx_a) (m_a . w) + (l . m_a) (dx_a . w)).
 """
 
@@ -41,7 +41,7 @@ from pliant.fem.forces.wall_operator import FEW, WallOperator
 
 @wp.struct
 class TractionData:
-    """Of the entries (w,) of the walls: nodes and rest arms (w, k), mean gradients, C by (b, a)."""
+    """Of the walls' entries (w,): nodes and rest arms (w, k), mean gradients; C, N by (b, a)."""
 
     k: wp.int32
     corners: wp.array2d(dtype=wp.int32)
@@ -49,6 +49,7 @@ class TractionData:
     mean: wp.array2d(dtype=wp.vec3d)
     axes: wp.array(dtype=wp.vec3d)
     C: wp.array2d(dtype=wp.mat33d)
+    N: wp.array2d(dtype=wp.mat33d)
 
 
 @wp.func
@@ -89,11 +90,14 @@ def _traction_forces(
     for a in range(k):
         e = wp.vec3d()
         h = wp.vec3d()
+        held = wp.vec3d()
         for b in range(k):
             e += d.C[w, a * k + b] * y[w, b]
             h += wp.transpose(d.C[w, b * k + a]) * s[w, b]
+            held += d.N[w, a * k + b] * s[w, b]
+        total += wp.dot(s[w, a], wp.float64(0.5) * held - e)
+        e -= held
         torque += wp.cross(s[w, a], e) + wp.cross(d.arm[w, a] + y[w, a], h)
-        total -= wp.dot(s[w, a], e)
         out[w, a] = -(Pi * e + h)
     l = spin_matrix(R, F) * torque
     for a in range(k):
@@ -108,7 +112,7 @@ def _warped_blocks(
     u: wp.array(dtype=wp.vec3d),
     out: wp.array2d(dtype=wp.mat33d),
 ):
-    """out[w, b k + a] = -(P R C_ba R^T + (P R C_ab R^T)^T): frames as they are, turned."""
+    """out[w, b k + a] = P R N_ba R^T P - P R C_ba R^T - (P R C_ab R^T)^T: frames stand still."""
     w = first + wp.tid()
     R = rotation(_mean_gradient(d, w, u))
     back = wp.transpose(R)
@@ -117,7 +121,8 @@ def _warped_blocks(
         for a in range(d.k):
             there = held * d.C[w, b * d.k + a] * back
             here = held * d.C[w, a * d.k + b] * back
-            out[w, b * d.k + a] = -(there + wp.transpose(here))
+            firm = held * d.N[w, b * d.k + a] * wp.transpose(held)
+            out[w, b * d.k + a] = firm - there - wp.transpose(here)
 
 
 class WallTractions:
@@ -138,23 +143,31 @@ class WallTractions:
         d.arm, d.mean = (to_device(f, wp.vec3d) for f in (self.arm, self.mean))
         d.axes = to_device(walls.axes, wp.vec3d)
         count = len(walls.cell)
-        d.C = zeros((count, k * k), wp.mat33d)
+        d.C, d.N = (zeros((count, k * k), wp.mat33d) for _ in range(2))
         self._y, self._s, self._out, self._still = (zeros((count, k), wp.vec3d) for _ in range(4))
         self._energy = zeros(count, wp.float64)
         self._blocks = zeros((count, k * k), wp.mat33d)
+        self._by_moduli = tuple(
+            np.ascontiguousarray(C.transpose(0, 1, 3, 2, 4)).reshape(count, 3 * k, 3 * k)
+            for C in (walls.traction_lam, walls.traction_mu, walls.flux_lam)
+        )
         self._kept: list[tuple[wp.array, np.ndarray, np.ndarray]] = []
 
     def set_material(self, lam: np.ndarray, mu: np.ndarray) -> None:
         """Moduli (cells,) [Pa]."""
-        self._moduli = lam[self.walls.cell], mu[self.walls.cell]
         self._kept.clear()
-        self._C = self.products(*self._moduli)
-        self._data.C.assign(self._C.reshape(len(self._C), -1, 3, 3))
+        c, walls = (slice(None), None, None, None, None), self.walls
+        lam, mu = (x[walls.cell] for x in (lam, mu))
+        C = lam[c] * walls.traction_lam + mu[c] * walls.traction_mu
+        for on_device, host in ((self._data.C, C), (self._data.N, lam[c] * walls.flux_lam)):
+            on_device.assign(host.reshape(len(host), -1, 3, 3))
+        self._products = self.products(lam, mu)
 
-    def products(self, lam: np.ndarray, mu: np.ndarray) -> np.ndarray:
-        """C (w, k, k, 3, 3) for moduli (w,) of the walls' cells."""
-        c = (slice(None), None, None, None, None)
-        return lam[c] * self.walls.traction_lam + mu[c] * self.walls.traction_mu
+    def products(self, lam: np.ndarray, mu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """C and N (w, 3k, 3k) for moduli (w,) of the walls' cells."""
+        c = (slice(None), None, None)
+        by_lam, by_mu, flux = self._by_moduli
+        return lam[c] * by_lam + mu[c] * by_mu, lam[c] * flux
 
     def add_force(
         self, u: wp.array, given: np.ndarray | None, out: wp.array, *, factor: float
@@ -177,8 +190,10 @@ class WallTractions:
 
     def pull_of_given(self, u: wp.array, given: np.ndarray | None) -> np.ndarray:
         """dE/dg, (w, k, 3): the force with which the walls hold the body, by its own stress."""
-        R, y, _ = self._frames(u.numpy(), given)
-        e = np.matmul(self._flat(self._C), y[..., None])[..., 0].reshape(self.cells.shape + (3,))
+        host = u.numpy()
+        R = self._rotations(host)
+        y, s, _, _ = self._seen(R, host, given)
+        e, _ = self._pulls(y, s, *self._products)
         return self.walls.axes[:, None, :] * np.einsum("wij,wbj->wbi", R, e)
 
     # second derivatives --------------------------------------------------------------------------
@@ -208,20 +223,17 @@ class WallTractions:
 
     def by_moduli(self, u: wp.array, given: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """dE/du (w, k, 3) for lambda = 1 alone and for mu = 1 alone."""
-        R = self._rotations(u.numpy())
-        one, none = np.ones(len(self.cells)), np.zeros(len(self.cells))
-        moduli = ((one, none), (none, one))
         host = u.numpy()
-        lam, mu = (self.gradient(R, host, given, self.products(*m)) for m in moduli)
-        return lam, mu
+        R = self._rotations(host)
+        by_lam, by_mu, flux = self._by_moduli
+        none = np.zeros_like(flux)
+        return (self.gradient(R, host, given, by_lam, flux),
+                self.gradient(R, host, given, by_mu, none))  # fmt: skip
 
-    def gradient(self, R, u, given: np.ndarray | None, C) -> np.ndarray:
+    def gradient(self, R, u, given: np.ndarray | None, C, N) -> np.ndarray:
         """dE/du (w, k, 3) in NumPy, complex too; R (w, 3, 3) of the entries' cells."""
         y, s, x, F = self._seen(R, u, given)
-        w, k = self.cells.shape
-        flat = self._flat(C)
-        e = np.matmul(flat, y.reshape(w, -1, 1)).reshape(w, k, 3)
-        h = np.matmul(np.swapaxes(flat, 1, 2), s.reshape(w, -1, 1)).reshape(w, k, 3)
+        e, h = self._pulls(y, s, C, N)
         torque = np.cross(s, e).sum(axis=1) + np.cross(x, h).sum(axis=1)
         l = np.einsum("wij,wj->wi", _spin(R, F), torque)
         held = self.walls.axes[:, None, :] * np.einsum("wij,waj->wai", R, e)  # P R e = R Pi e
@@ -240,9 +252,8 @@ class WallTractions:
         R = self._rotations(u)
         y, s, x, F = self._seen(R, u, given)
         w, k = self.cells.shape
-        C = self._flat(self._C)
-        e = np.matmul(C, y.reshape(w, -1, 1)).reshape(w, k, 3)
-        h = np.matmul(np.swapaxes(C, 1, 2), s.reshape(w, -1, 1)).reshape(w, k, 3)
+        C, N = self._products
+        e, h = self._pulls(y, s, C, N)
         L = _spin(R, F)
         torque = np.cross(s, e).sum(axis=1) + np.cross(x, h).sum(axis=1)
         l = np.einsum("wij,wj->wi", L, torque)
@@ -251,7 +262,7 @@ class WallTractions:
         Pi = _diagonal(np.swapaxes(R, 1, 2) @ (self.walls.axes[:, :, None] * R), k)
         Y = one + _column(_skew(x)) @ W  # ydot = Y dx
         S = Pi + _column(_skew(s)) @ W  # sdot = S dx
-        M = -2.0 * np.swapaxes(S, 1, 2) @ (C @ Y)
+        M = np.swapaxes(S, 1, 2) @ (N @ S - 2.0 * C @ Y)
         across = _row(_skew(e)) @ (Pi + S) + _row(_skew(h)) @ (one + Y)
         m = self.mean.reshape(w, 3 * k)
         across = across + 2.0 * l[:, :, None] * m[:, None, :]
@@ -266,11 +277,6 @@ class WallTractions:
         w, k = self.cells.shape
         rows = np.matmul(R[:, None], H.reshape(w, k, 3, 3 * k)).reshape(w, 3 * k, k, 3)
         return np.matmul(rows, np.swapaxes(R, 1, 2)[:, None]).reshape(w, 3 * k, 3 * k)
-
-    def _frames(self, u: np.ndarray, given: np.ndarray | None):
-        R = self._rotations(u)
-        y, s, _, _ = self._seen(R, u, given)
-        return R, y.reshape(len(R), -1), s
 
     def _gradients(self, u: np.ndarray) -> np.ndarray:
         """F of the entries' cells, (w, 3, 3)."""
@@ -288,9 +294,12 @@ class WallTractions:
         x = np.einsum("wji,waj->wai", R, self.arm + local - local[:, :1])
         return x - self.arm, np.einsum("wji,waj->wai", R, slip), x, self._gradients(u)
 
-    def _flat(self, C: np.ndarray) -> np.ndarray:
-        w, k = self.cells.shape
-        return np.ascontiguousarray(C.transpose(0, 1, 3, 2, 4)).reshape(w, 3 * k, 3 * k)
+    def _pulls(self, y, s, C, N):
+        """e and h, (w, k, 3)."""
+        w = len(y)
+        y, flat = (z.reshape(w, -1, 1) for z in (y, s))
+        e = np.matmul(C, y) - np.matmul(N, flat)
+        return e.reshape(s.shape), np.matmul(np.swapaxes(C, 1, 2), flat).reshape(s.shape)
 
 
 def _spin(R: np.ndarray, F: np.ndarray) -> np.ndarray:
