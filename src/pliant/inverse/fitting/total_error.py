@@ -30,10 +30,10 @@ GRID_ORDER = 2.0
 """Of displacements by trilinear cells and linear or better tetrahedra, in the mean square."""
 
 SURE_GRID_ORDER = 1.0
-"""What a grid that is coarse for a body surely has: slip and ends of walls are of first order, and
-cells are cut elsewhere on every grid. First frequency of a torus held at its top, off by 2.5, 1.5,
-0.6 and 0.5 % at 3, 4, 6 and 8 cells across (with exact walls 2.1, 2.2, 0.8, 0.9 %): by second order
-alone, eight cells and four would tell 0.35 % (0.4 %)."""
+"""What a grid that is coarse for a body surely has: ends of walls are of first order, and cells are
+cut elsewhere on every grid. First frequency of a torus held at its top, off by 2.1, 2.2, 0.8 and
+0.9 % at 3, 4, 6 and 8 cells across (held by springs alone 2.5, 1.5, 0.6, 0.5 %): by second order
+alone, eight cells and four would tell 0.4 % (0.35 %)."""
 
 
 @dataclass(frozen=True)
