@@ -3,10 +3,10 @@
     g = M (m . (x, u, v, a)) + f_new f_int(u') + f_old f_int(u) + beta D(u~) (f_new v' + f_old v)
         + walls(k . (x, u, v, a)) + f_new t(u') + f_old t(u) - contact - f_new f' - f_old f = 0,
 
-t the body's own stress at its walls, u' and v' linear in x by the integrator's table: for every scheme the weights of K in the linear
-residual are those of f_new u' + f_old u, so the same table serves. Where no force is nonlinear in x
-(a linear stiffness, frozen frames, explicit schemes) one linear solve is the whole of it, else it
-is a NewtonProblem.
+t the body's own stress at its walls, u' and v' linear in x by the integrator's table: for every
+scheme the weights of K in the linear residual are those of f_new u' + f_old u, so the same table
+serves. Where no force is nonlinear in x (a linear stiffness, frozen frames, explicit schemes) one
+linear solve is the whole of it, else it is a NewtonProblem.
 """
 
 from typing import TYPE_CHECKING
