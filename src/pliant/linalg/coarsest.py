@@ -1,7 +1,10 @@
 """The dense inverse of a hierarchy's coarsest matrix."""
 
+from functools import cache
+
 import numpy as np
-from scipy.linalg.blas import dger  # pyright: ignore[reportAttributeAccessIssue]
+from scipy.linalg.lapack import dpotrf, dpotri
+from threadpoolctl import ThreadpoolController
 
 REGULARISATION = 1e-6
 """Share of its diagonal added to the coarsest matrix, which is singular for a body that floats
@@ -19,7 +22,7 @@ def regularised_inverse(A: np.ndarray, free: np.ndarray) -> np.ndarray:
     scaled = B / root[:, None] / root[None, :]
     shift = REGULARISATION
     while shift < 1e6 and np.isfinite(scaled).all():
-        inverse = _gauss_jordan(scaled + shift * np.eye(len(part)))
+        inverse = _inverse(scaled + shift * np.eye(len(part)))
         if inverse is not None:
             out[np.ix_(part, part)] = inverse / root[:, None] / root[None, :]
             break
@@ -27,20 +30,23 @@ def regularised_inverse(A: np.ndarray, free: np.ndarray) -> np.ndarray:
     return out
 
 
-def _gauss_jordan(A: np.ndarray) -> np.ndarray | None:
-    """Inverse of a positive matrix of a few hundred rows; None if a pivot is not positive.
+@cache
+def _libraries() -> ThreadpoolController:
+    """The BLAS that SciPy has loaded; looking for it takes milliseconds."""
+    return ThreadpoolController()
 
-    Not LAPACK: its threads fight ours over the cores, and its bits depend on how many there are.
-    Those of an update by one column and one row do not.
+
+def _inverse(A: np.ndarray) -> np.ndarray | None:
+    """Inverse of a positive matrix of a few hundred rows; None if it is not positive.
+
+    By one thread: LAPACK's own fight ours over the cores, and its bits depend on how many there
+    are.
     """
-    B = np.array(A, order="F")
-    for k in range(len(B)):
-        pivot = B[k, k]
-        if not pivot > 0.0:
-            return None
-        row, column = B[k] / pivot, B[:, k].copy()
-        B = dger(-1.0, column, row, a=B, overwrite_a=1)
-        B[k] = row
-        B[:, k] = -column / pivot
-        B[k, k] = 1.0 / pivot
-    return 0.5 * (B + B.T)
+    with _libraries().limit(limits=1, user_api="blas"):
+        factor, failed = dpotrf(A, lower=1, clean=1)
+        if failed == 0:
+            factor, failed = dpotri(factor, lower=1, overwrite_c=1)
+    if failed != 0:
+        return None
+    lower = np.tril(factor, -1)
+    return lower + lower.T + np.diag(np.diag(factor))
