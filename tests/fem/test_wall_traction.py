@@ -131,7 +131,7 @@ def wrapped(across, **options):
 
 
 def test_a_clamp_that_ends_within_a_cell_ends_there():
-    """First frequency by fourth order tetrahedra: 2.567 Hz. By penalties alone it is 2.702, 2.559."""
+    """First frequency by fourth order tetrahedra: 2.567 Hz; by penalties alone 2.702, 2.559."""
     found = [pl.modes(wrapped(across)[0], 1).frequencies[0] for across in (2, 4)]
     assert found == pytest.approx([2.567, 2.567], rel=0.015)
 
