@@ -74,12 +74,13 @@ def part_work(
         f_new, f_old = scheme.force
         external = f_new * model.external_force(after.t) + f_old * model.external_force(before.t)
         extra = external - scheme.force_total * model.loads.weight
+        if model.walls is not None:  # its data act as loads, and are stored in its energy
+            f = model.walls.standing_force
+            extra = extra - (f_new * f(after.t) + f_old * f(before.t))
         loads = float(np.sum(extra * way.numpy()))
-    if model.walls is not None and model.boundary.changes:
-        # a wall's data act as loads; what they store in its penalty is elastic energy
-        loads -= model.walls.shift(after.u, after.t) - model.walls.shift(before.u, before.t)
-        if model.tractions is not None:
-            loads += model.tractions.hand_work(stage)
+    if model.boundary.changes:
+        moved = [term for term in (model.walls, model.tractions) if term is not None]
+        loads += sum(term.hand_work(before, after) for term in moved)
     taken = dot(damping, way)
     if model.branches is not None:
         taken += model.branches.dissipated(stage, after.history)

@@ -11,7 +11,7 @@ import warp as wp
 
 from pliant.core.launch import zeros
 from pliant.dynamics.boundary import Boundary
-from pliant.dynamics.model import Parameters
+from pliant.dynamics.model import Parameters, State
 from pliant.dynamics.terms.stage import Balance, Changes, Pulls, Stage
 from pliant.dynamics.terms.term import Term
 from pliant.dynamics.terms.walls import WallTerm
@@ -94,14 +94,9 @@ class TractionTerm(Term):
         given = self.boundary.given_at_wall_nodes(t)
         return self.tractions.energy(u, given)
 
-    def hand_work(self, stage: Stage) -> float:
-        """Work of the hand that moves the walls against the body's stress, over a step."""
-        b, total = stage.balance, 0.0
-        ends = [self.boundary.given_at_wall_nodes(t) for t in b.times]
-        if all(g is None for g in ends):
-            return 0.0
-        way = (0.0 if ends[0] is None else ends[0]) - (0.0 if ends[1] is None else ends[1])
-        for weight, name, given in self._ends(stage):
-            pull = self.tractions.pull_of_given(stage[name], given)
-            total += weight / b.force_total * float(np.sum(pull * way))
-        return total
+    def hand_work(self, before: State, after: State) -> float:
+        """Work of the hand that moves the walls against the body's stress: dE/dg dg."""
+        ends = [(s.u, self.boundary.given_at_wall_nodes(s.t)) for s in (before, after)]
+        there, here = (0.0 if g is None else g for _, g in (ends[1], ends[0]))
+        pull = sum(self.tractions.pull_of_given(u, g) for u, g in ends)
+        return 0.5 * float(np.sum(pull * (there - here)))

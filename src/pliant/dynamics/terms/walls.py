@@ -8,8 +8,8 @@ import warp as wp
 
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.boundary import Boundary
-from pliant.dynamics.model import Parameters
-from pliant.dynamics.terms.stage import Balance, Changes, Pulls, Stage, inner
+from pliant.dynamics.model import Parameters, State
+from pliant.dynamics.terms.stage import Balance, Changes, Pulls, Stage, inner, mix
 from pliant.dynamics.terms.term import Term
 from pliant.fem.cutting.walls import Walls
 from pliant.fem.forces.wall_operator import WallOperator
@@ -137,9 +137,18 @@ class WallTerm(Term):
         return 0.5 * dot(force, u) - self.shift(u, t)
 
     def shift(self, u: wp.array, t: float) -> float:
-        """1/2 u W u minus the energy: what of the work of the data is in the energy already."""
+        """1/2 u W u minus the energy."""
         given = self.boundary.given_on_walls(t)
         if not np.any(given):
             return 0.0
         own = self.walls.energy_of_given(self._lam, self._mu, given)
-        return float(np.sum(self._force_of(given) * u.numpy())) - own
+        return float(np.sum(self.standing_force(t) * u.numpy())) - own
+
+    def standing_force(self, t: float) -> np.ndarray:
+        """W g (nodes, 3): `given` without what the walls' rate does."""
+        return self._force_of(self.boundary.given_on_walls(t))
+
+    def hand_work(self, before: State, after: State) -> float:
+        """Work of the hand that moves the walls: -W dg . (u - g), u in the middle of the step."""
+        middle = mix((0.5, 0.5), (before.u, after.u))
+        return self.shift(middle, before.t) - self.shift(middle, after.t)
