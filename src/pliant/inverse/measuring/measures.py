@@ -104,18 +104,6 @@ class Measure:
                 f"unknown of it: {', '.join(known)}."
             )
 
-    def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
-        """Residuals of a frame and their derivatives along tangents."""
-        found = self.linear(frame, state, loss)
-        return FrameMisfit(found.r, found.along(tangents), found.usable)
-
-    def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
-        """Residuals, and the derivative of the frame's cost by the state."""
-        found = self.linear(frame, state, loss)
-        none = np.zeros((len(found.r), 0))
-        bar = found.pull(found.weight(loss) * found.r)
-        return FrameMisfit(found.r, none, found.usable), bar
-
 
 class SurfaceMeasure(Measure):
     """Points of cameras or scanners against the deformed surface."""
