@@ -175,8 +175,7 @@ def predict(
     times = dict(problem.measure.times)
     size = _robust_size(e, noise)
     return Prediction(
-        dict(zip(labels, values.tolist(), strict=True)),
-        dict(zip(labels, sigma.tolist(), strict=True)),
+        material.named(values), material.named(sigma),
         rms=e.rms, noise=noise, band=band, within=float(inside.mean()),
         covered=bool(size <= COVERED * np.hypot(noise, band)),
         alone={
@@ -194,7 +193,7 @@ def _coordinates(unknowns: UnknownSet, values: Mapping[str, float]) -> np.ndarra
     out = []
     for m in unknowns.members:
         own = np.array([values[x] for x in m.labels])
-        out.append(own if m.chart.angles else m.coordinates(own))
+        out.append(own if m.chart.angles else m.chart.coordinates(own))
     return np.concatenate(out)
 
 

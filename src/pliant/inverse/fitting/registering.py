@@ -103,7 +103,7 @@ def register(scene: World, seen: Any, unknowns: UnknownSet) -> Registration | No
         log.info("the body has moved by the first frame: the recording is left where it is.")
         return None
     calibration = unknowns.calibration(unknowns.start())
-    parts = zip(unknowns.members, unknowns.split(unknowns.start()), strict=True)
+    parts = unknowns.each(unknowns.start())
     depths = [(m, q) for m, q in parts if m.name in DEPTHS]
     pose, extent = np.zeros(6), float(np.ptp(scene.body.nodes, axis=0).max())
 
@@ -113,7 +113,7 @@ def register(scene: World, seen: Any, unknowns: UnknownSet) -> Registration | No
     begin = found = at(pose, Loss(spacing))
     for _ in range(ROUNDS):
         loss = Loss(max(seen.noise or 0.0, _spread(found.r), 1e-6 * spacing), "tukey", 4.0)
-        others = [found.by_recording(m.name) * m.slope(q) for m, q in depths]
+        others = [found.by_recording(m.name) * m.chart.slope(q) for m, q in depths]
         step, moved = _step(found, tangents, others, loss, extent)
         pose = pose + step
         found = at(pose, loss)
@@ -130,7 +130,8 @@ def register(scene: World, seen: Any, unknowns: UnknownSet) -> Registration | No
 
 def _motion(problem: Problem, q: np.ndarray) -> tuple[Pair, list[Pair]]:
     """The motion at the first frame, and its changes with the unknowns that move it."""
-    system, moment = problem.system, problem.moments_until(None, problem.unknowns.calibration(q))[0]
+    system, calibration = problem.system, problem.unknowns.calibration(q)
+    moment = problem.moments_until(None, calibration)[0][0]
     directions = problem.unknowns.directions(system, q)
     moving = [d for d, m in zip(directions, problem.unknowns.moves, strict=True) if m]
     states: dict[int, list[Pair]] = {}

@@ -10,7 +10,7 @@ from pliant.inverse.fitting.identifiability import FEW_WILD, WILD
 from pliant.inverse.fitting.total_error import ErrorBudget
 from pliant.inverse.joint.joint_problem import AnyProblem
 from pliant.inverse.motion.evaluation import Evaluation
-from pliant.inverse.motion.problem import INVISIBLE
+from pliant.inverse.motion.gradient_check import INVISIBLE
 from pliant.inverse.parameters.charts import POISSON_RANGE
 
 ABOVE_NOISE = 2.0
@@ -117,7 +117,7 @@ def reasons_against(
 
 def _impossible(problem: AnyProblem, q: np.ndarray) -> list[str]:
     """Ends that no material has."""
-    found = dict(zip(problem.unknowns.labels, problem.unknowns.values(q), strict=True))
+    found = problem.unknowns.named(problem.unknowns.values(q))
     if found.get("poisson_ratio", 0.0) > POISSON_RANGE[0] + AT_END:
         return []
     return [

@@ -70,6 +70,10 @@ class LinearMisfit:
         """(m,) so that the cost's derivative by r is weight * r; zero where not usable."""
         return np.where(self.usable, loss(self.r)[1], 0.0)
 
+    def alone(self) -> FrameMisfit:
+        """Without derivatives."""
+        return FrameMisfit(self.r, np.zeros((len(self.r), 0)), self.usable)
+
 
 def beside(columns: Sequence[np.ndarray], rows: int) -> np.ndarray:
     """Columns as a matrix, which may have none."""
