@@ -129,8 +129,8 @@ class Block:
         raise TypeError(self.name)
 
     def push(self, model: Any, change: np.ndarray) -> Parameters:
-        """How the model's parameters change with the value."""
-        raise TypeError(self.name)
+        """How the model's parameters change with the value: unless told, it is one of them."""
+        return Parameters({self.name: float(change[0])})
 
     def pull(self, model: Any, dual: Parameters, size: int) -> np.ndarray:
         """Transpose of `push`: gradient by the value from that by the model's parameters."""
