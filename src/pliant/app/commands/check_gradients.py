@@ -5,8 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from pliant.app.commands.observe import NoiseOption
-from pliant.app.commands.reconstruct import COSTS, CostOption, UnknownOption
+from pliant.app.fitted.fit_choices import COSTS
 from pliant.app.folders.runs import RunFailed
 from pliant.app.terminal.console import (
     DeviceOption,
@@ -18,6 +17,7 @@ from pliant.app.terminal.console import (
     command,
     set_machine,
 )
+from pliant.app.terminal.film_options import CostOption, NoiseOption, UnknownOption
 from pliant.core.errors import BadInput
 
 AGREEMENT = 1e-6
