@@ -238,6 +238,10 @@ class World:
         """What tells the stresses of its cells (`at(u)`); None where it has none."""
         return None
 
+    def nodal_forces(self, loads: Sequence[Any]) -> np.ndarray:
+        """Loads of one's own loop as forces (nodes, 3) [N]."""
+        raise BadInput(f"A {type(self).__name__} knows no loads: give forces on its points.")
+
     @property
     def can_coarsen(self) -> bool:
         """Whether the same can be computed with larger cells."""

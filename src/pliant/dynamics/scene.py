@@ -13,7 +13,7 @@ from pliant.dynamics.loads import Fixed, Load
 from pliant.dynamics.model import Block, Model, World
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.dynamics.point_mass import PointMass
-from pliant.dynamics.scene_vectors import require_vectors
+from pliant.dynamics.scene_vectors import require_vectors, vector3
 from pliant.dynamics.start import Start, start_of
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.grid_body import grid_body
@@ -201,6 +201,13 @@ class Scene(World, Shown):
 
         return run_warnings(self, times, inverted, velocities)
 
+    def nodal_forces(self, loads: Sequence[Load]) -> np.ndarray:
+        """Of loads on its surface or its cells."""
+        from pliant.dynamics.boundary import spread  # which takes scenes
+
+        none = np.zeros((len(self.body.nodes), 3))
+        return sum((spread(load, k, self.body) for k, load in enumerate(loads)), none)
+
     def save(self, path) -> None:
         """Write the scene as TOML (see app.describing.scene_files)."""
         from pliant.app.describing.scene_files import (
@@ -208,13 +215,3 @@ class Scene(World, Shown):
         )
 
         save_scene(self, path)
-
-
-def vector3(name: str, value: Sequence[float]) -> np.ndarray:
-    """A 2D or 3D vector as three numbers."""
-    array = np.asarray(value, float)
-    if array.ndim != 1 or len(array) not in (2, 3) or not np.isfinite(array).all():
-        raise BadInput(f"{name} must be two or three finite numbers, not {value!r}.")
-    out = np.zeros(3)
-    out[: len(array)] = array
-    return out
