@@ -181,7 +181,7 @@ class Fitter:
         if coarser:  # labels and charts do not depend on the grid
             scene = scene.coarser(**coarser)
             members = tuple(
-                replace(make_unknown(m.block.name, _plain(m), scene), chart=m.chart)
+                replace(make_unknown(m.block.name, m.start, scene), chart=m.chart)
                 for m in unknowns.members
             )
             unknowns = replace(unknowns, members=members)
@@ -199,15 +199,13 @@ class Fitter:
         )  # fmt: skip
 
     def _regulariser(self, scene: World):
-        place = field_place(self.unknowns)
-        if place is not None:
-            first, *_, last = self.unknowns.split(np.arange(len(self.unknowns.labels)))[place]
-            return (self.asked.field_penalty or FieldPenalty()).on(
-                scene.body, slice(first, last + 1)
-            )
-        if self.asked.field_penalty is not None:
-            raise BadInput("A field penalty needs a Young's modulus per cell among the unknowns.")
-        return None
+        place, penalty = field_place(self.unknowns), self.asked.field_penalty
+        if place is None:
+            if penalty is not None:
+                raise BadInput("A field penalty needs a Young's modulus per cell as an unknown.")
+            return None
+        first, *_, last = self.unknowns.split(np.arange(len(self.unknowns.labels)))[place]
+        return (penalty or FieldPenalty()).on(scene.body, slice(first, last + 1))
 
     def minimise(
         self,
@@ -245,10 +243,9 @@ class Fitter:
             reached = problem.frames_until(horizon)
             if not reached:  # the first frame comes later
                 continue
-            start, begin = (q, None) if found is None else (found.q, None)
-            if found is None and known is not None:
-                begin = known.until(reached)
-            found = method.run(start, horizon, not rough and share == horizons[-1], begin)
+            begin = known.until(reached) if found is None and known is not None else None
+            start, last = q if found is None else found.q, share == horizons[-1]
+            found = method.run(start, horizon, last and not rough, begin)
         if found is None:
             raise BadInput(
                 f"No frame lies within the horizons {', '.join(f'{h:g}' for h in horizons)} of the "
@@ -400,7 +397,3 @@ class Fitter:
 def _larger(scene: World) -> float:
     """Twice the spacing, or 1.5 times where too few cells would be left."""
     return 2.0 if len(scene.body.cells) >= 8 * FEWEST_CELLS else 1.5
-
-
-def _plain(member):
-    return member.start if member.size > 1 or len(member.start) > 1 else float(member.start[0])

@@ -16,6 +16,7 @@ import numpy as np
 from pliant.dynamics.model import World
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import LinearMisfit, Pair
+from pliant.inverse.motion.evaluation import robust_size
 from pliant.inverse.motion.problem import Problem
 from pliant.inverse.motion.sensitivity import run_with_tangents
 from pliant.inverse.parameters.recording_blocks import CAMERA_POSE, DEPTHS, POSE
@@ -112,14 +113,14 @@ def register(scene: World, seen: Any, unknowns: UnknownSet) -> Registration | No
 
     begin = found = at(pose, Loss(spacing))
     for _ in range(ROUNDS):
-        loss = Loss(max(seen.noise or 0.0, _spread(found.r), 1e-6 * spacing), "tukey", 4.0)
+        loss = Loss(max(seen.noise or 0.0, robust_size(found.r), 1e-6 * spacing), "tukey", 4.0)
         others = [found.by_recording(m.name) * m.chart.slope(q) for m, q in depths]
         step, moved = _step(found, tangents, others, loss, extent)
         pose = pose + step
         found = at(pose, loss)
         if moved < STILL * spacing:
             break
-    before, after = _spread(begin.r), _spread(found.r)
+    before, after = robust_size(begin.r), robust_size(found.r)
     off = float(np.sqrt(np.mean((found.by_recording(POSE) @ pose) ** 2)))
     fits = after < FITS * before or after < NOISY * (seen.noise or 0.0)
     if off < max(seen.noise or after, LEAST * spacing) or not fits:
@@ -145,10 +146,6 @@ def _motion(problem: Problem, q: np.ndarray) -> tuple[Pair, list[Pair]]:
     ends = zip(states[moment.step], states[moment.last], strict=True)
     mixed = [moment.mix(a, b) for a, b in ends]
     return mixed[0], mixed[1:]
-
-
-def _spread(r: np.ndarray) -> float:
-    return float(1.4826 * np.median(np.abs(r)))
 
 
 def _step(
