@@ -25,6 +25,7 @@ import warp as wp
 from scipy.special import spence
 
 from pliant.core.launch import launch, to_device, zeros
+from pliant.core.vectors import in_space
 from pliant.dynamics.contact_points import (
     ObstacleData,
     PointData,
@@ -164,14 +165,12 @@ class Contact:
         self._least = burden * DEFAULT_STIFFNESS / body.spacing
         points = body.surface.points
         rest = body.surface.positions(body.nodes)
-        positions = np.zeros((len(points), 3))
-        positions[:, : body.dim] = rest
         data = PointData()
         data.m = points.nodes.shape[1]
         data.nodes = to_device(points.nodes, wp.int32)
         data.weights = to_device(points.weights, wp.float64)
         data.area = to_device(body.surface.point_areas(rest), wp.float64)
-        data.positions = to_device(positions, wp.vec3d)
+        data.positions = to_device(in_space(rest), wp.vec3d)
         self.points = data
         self.set_law(law)
         self.count = len(points)

@@ -37,6 +37,7 @@ from pliant.complexstep.derivatives import STEP
 from pliant.complexstep.multicomplex import Multicomplex, accelerated, part, stepped
 from pliant.complexstep.tensors import matmul, trace, transpose
 from pliant.core.errors import BadInput
+from pliant.core.vectors import in_space
 from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.modes import Modes, modes
 from pliant.dynamics.scene import Scene
@@ -65,7 +66,7 @@ class ModalDerivatives:
 
     def basis(self, mass: np.ndarray, count: int | None = None) -> np.ndarray:
         """Modes and derivatives, mass-orthonormal, (vectors, nodes, 3); at most `count`."""
-        fields = [_three(s) for s in self.modes.shapes]
+        fields = [in_space(s) for s in self.modes.shapes]
         fields += [*self.first.values(), *self.second.values()]
         out: list[np.ndarray] = []
         for f in fields:
@@ -88,7 +89,7 @@ def modal_derivatives(scene: Scene, count: int = 5, *, order: int = 1) -> ModalD
     system = ImplicitModel(scene)
     third = ForceDerivatives(system)
     found = modes(scene, count)
-    shapes = [_three(s) for s in found.shapes]
+    shapes = in_space(found.shapes)
     solve = _rest_solver(system)
     first: dict[tuple[int, int], np.ndarray] = {}
     for i, j in combinations_with_replacement(range(count), 2):
@@ -302,9 +303,3 @@ def _rest_solver(system: ImplicitModel):
         return out.reshape(right.shape)
 
     return solve
-
-
-def _three(field: np.ndarray) -> np.ndarray:
-    out = np.zeros((len(field), 3))
-    out[:, : field.shape[1]] = field
-    return out

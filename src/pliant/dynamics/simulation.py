@@ -14,6 +14,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
+from pliant.core.vectors import in_space
 from pliant.dynamics.energies import Energies, EnergyBook
 from pliant.dynamics.loads import Load, Motion
 from pliant.dynamics.march import anchor_before, march
@@ -224,9 +225,7 @@ class Simulation:
             raise BadInput(
                 f"forces must be finite numbers of shape {body.nodes.shape}, or a list of loads."
             )
-        out = np.zeros((len(forces), 3))
-        out[:, : forces.shape[1]] = forces
-        return out
+        return in_space(forces)
 
     def _places_after(self, motions: Motions) -> np.ndarray:
         if not motions:

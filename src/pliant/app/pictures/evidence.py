@@ -6,6 +6,7 @@ import numpy as np
 
 from pliant.app.fitted.fits import FitRun
 from pliant.app.terminal.progress import progress
+from pliant.core.vectors import in_space
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import simulate
 from pliant.dynamics.trajectory import Trajectory
@@ -78,8 +79,7 @@ class Evidence:
         assert isinstance(measure, TrackMeasure)
         moved = []
         for k in self.frames:
-            u = np.zeros((len(self.run.scene.body.nodes), 3))
-            u[:, : self.run.scene.dim] = self.displacement(motion, k)
+            u = in_space(self.displacement(motion, k))
             moved.append(measure.positions(u, correction))
         times = np.array([t for _, t in measure.times]) + correction.time_offset
         seen = np.stack([measure.tracked(k, correction) for k in self.frames])
