@@ -18,7 +18,6 @@ from time import process_time
 from typing import Any
 
 import pliant as pl
-from pliant.dynamics.coarser import coarser
 from pliant.dynamics.scene import Scene
 from pliant.inverse.parameters.priors import Prior
 from pliant.observe.files import load_observations
@@ -52,7 +51,7 @@ def read_film(folder: Path) -> Film:
     """The film in a folder of foreign_films.py."""
     recording = folder / "recording"
     truth = json.loads((recording / "truth.json").read_text())
-    scene = coarser(pl.load_scene(folder / "scene.toml"), space=1.0, time=1.0 / STEPS_A_FRAME)
+    scene = pl.load_scene(folder / "scene.toml").coarser(space=1.0, time=1.0 / STEPS_A_FRAME)
     return Film(folder.name, scene, load_observations(recording), truth, truth["start"])
 
 
@@ -160,7 +159,7 @@ def main() -> None:
     rows, missed = {}, 0
     for name in asked.names:
         film = read_film(asked.films / name)
-        film = replace(film, scene=coarser(film.scene, space=asked.spacing, time=1.0))
+        film = replace(film, scene=film.scene.coarser(space=asked.spacing, time=1.0))
         plans = WRONG if asked.wrong else {"": lambda film: (film.scene, SURE)}
         for title, plan in plans.items():
             row = fitted(film, *plan(film))

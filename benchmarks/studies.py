@@ -18,7 +18,6 @@ import numpy as np
 
 import pliant as pl
 from pliant.app.describing.scenes import load_builtin
-from pliant.dynamics.coarser import coarser
 from pliant.inverse.parameters.unknowns import make_unknown
 
 HERE = Path(__file__).parent
@@ -128,7 +127,7 @@ def torus_seeds(count: int = 20) -> list[Line]:
 def no_inverse_crime() -> list[Line]:
     """Filmed from half the spacing and half the time step."""
     scene = load_builtin("torus")
-    fine = coarser(scene, space=0.5, time=0.5)
+    fine = scene.coarser(space=0.5, time=0.5)
     run = pl.simulate(fine, 60)
     seen = pl.observe(
         run, pl.ring_of_cameras(scene, 10), noise=0.5 * scene.body.spacing, seed=1,

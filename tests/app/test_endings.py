@@ -156,7 +156,7 @@ def test_a_fit_that_is_refused_leaves_nothing(tmp_path, capfd, monkeypatch):
 
     monkeypatch.setattr(fits, "reconstruct", refuse)
     monkeypatch.setattr(
-        "pliant.app.commands.reconstruct._filmed", lambda *_: Observations([], [], None)
+        "pliant.app.fitted.fit_command._filmed", lambda *_: Observations([], [], None)
     )
     code, _, err = in_process(
         capfd, monkeypatch, "reconstruct", tmp_path / "scene.toml", "--out", tmp_path / "a" / "fit"
@@ -175,7 +175,7 @@ def test_a_fit_that_is_refused_later_says_so(tmp_path, capfd, monkeypatch):
 
     monkeypatch.setattr(fits, "reconstruct", refuse)
     monkeypatch.setattr(
-        "pliant.app.commands.reconstruct._filmed", lambda *_: Observations([], [], None)
+        "pliant.app.fitted.fit_command._filmed", lambda *_: Observations([], [], None)
     )
     code, _, _ = in_process(
         capfd, monkeypatch, "reconstruct", tmp_path / "scene.toml", "--out", tmp_path / "fit"

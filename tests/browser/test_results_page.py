@@ -7,7 +7,7 @@ from pages import difference, pixels, still, wait_for
 import pliant as pl
 from pliant.app.describing.scene_files import build_scene
 from pliant.app.editor.opening import open_target
-from pliant.app.fitted.fits import SEEN, FitDirectory
+from pliant.app.fitted.fit_directory import SEEN, FitDirectory
 from pliant.app.folders.films import Film
 from pliant.app.folders.runs import RunDirectory, describe, run_scene
 from pliant.observe.files import save_observations

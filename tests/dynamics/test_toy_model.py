@@ -4,6 +4,7 @@ It simulates, is filmed, fitted for its length, drawn, saved and resumed; its de
 that complex steps make of it.
 """
 
+import ast
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -69,15 +70,52 @@ def test_it_is_saved_and_resumed(swing, tmp_path):
         sim.step(forces=np.zeros(ROD.nodes.shape))
 
 
+# --- which model it is
+
+LOOPS = ("march", "simulate", "simulation", "small_model", "worlds")
+"""Files of dynamics that a model of one's own runs through."""
+
+ITS_OWN = ("dynamics/", "inverse/complex_copy/", "app/describing/")
+"""Where the elastic body's files lie: its forces and steps, its independent copy, and how files
+describe it. What is in dynamics for every model (`for_every_model`) is not among them."""
+
+ASKS = re.compile(
+    r"ImplicitModel|EnergyTerm|FrozenTerm|elastic\.linear|\.energetic\b|constitution\.tag"
+    r"|isinstance\([^)]*\b(\w+Model|Scene|SmallWorld)\b"
+)
+
+
+def imported(path: Path) -> set[str]:
+    """Modules of pliant that a file needs to be imported, "dynamics.model" for example."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    names = {n.module or "" for n in body if isinstance(n, ast.ImportFrom)}
+    return {name.removeprefix("pliant.") for name in names if name.startswith("pliant.")}
+
+
+def for_every_model() -> set[str]:
+    """The loops and all that they stand on, as module names."""
+    found, ahead = set(), {f"dynamics.{name}" for name in LOOPS}
+    while ahead - found:
+        found |= ahead
+        ahead = {m for name in found for m in imported(SOURCE / f"{name.replace('.', '/')}.py")}
+    return found
+
+
+def test_loops_stand_on_no_finite_elements():
+    layers = {name.partition(".")[0] for name in for_every_model()}
+    assert layers <= {"core", "complexstep", "geometry", "dynamics"}
+
+
 def test_nobody_asks_which_model_it_is():
     """Only a model's own files name its class or look at what it is made of."""
-    own = {"implicit", "implicit_derivatives", "implicit_energies", "step_problem", "newton",
-           "statics", "modes", "iterated_modes", "modal_derivatives", "stable_step", "step_parts",
-           "elastic", "scene", "scene_blocks", "complex_motion", "constitution",
-           "rest", "balanced_start"}  # fmt: skip
-    asks = re.compile(r"ImplicitModel|EnergyTerm|FrozenTerm|elastic\.linear|isinstance\([^)]*Model")
-    found = [p.name for p in SOURCE.rglob("*.py") if asks.search(p.read_text(encoding="utf-8"))]
-    assert {name.removesuffix(".py") for name in found} <= own
+    shared = {f"{name.replace('.', '/')}.py" for name in for_every_model()}
+    asking = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if ASKS.search(path.read_text(encoding="utf-8"))
+    }
+    assert {"dynamics/statics.py", "app/describing/elastic_scenes.py"} <= asking  # it finds them
+    assert not {p for p in asking if p in shared or not p.startswith(ITS_OWN)}
 
 
 # --- derivatives

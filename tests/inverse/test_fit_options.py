@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from pliant.dynamics.coarser import coarser
-from pliant.dynamics.scene_blocks import damping_frequencies
+from pliant.dynamics.material_blocks import damping_frequencies
 from pliant.inverse.fields.field_penalty import neighbours
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.motion.checkpoints import Checkpoints, cut, state_bytes
@@ -101,7 +100,7 @@ def test_multi_start_and_coarse_to_fine(seen):
 
 
 def test_the_coarser_scene():
-    scene = coarser(SCENE)
+    scene = SCENE.coarser()
     assert scene.body.spacing == pytest.approx(2 * H)
     assert scene.dt == pytest.approx(2 * SCENE.dt)
     assert scene.integrator.parameters == SCENE.integrator.parameters

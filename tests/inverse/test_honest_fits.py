@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 import pliant as pl
 from pliant.app.terminal.application import app
-from pliant.dynamics.coarser import coarser
 from pliant.inverse.fitting import verdict
 from pliant.inverse.fitting.fit_log import FitLog
 from pliant.inverse.fitting.fitter import FitOptions, Fitter
@@ -36,7 +35,7 @@ START = {"youngs_modulus": 70e3}
 def film():
     """By the same scene with half the step: the fit's own step is wrong by a known order."""
     cameras = pl.ring_of_cameras(SCENE, 3, width=60, height=45)
-    run = pl.simulate(coarser(SCENE, space=1.0, time=0.5), 32)
+    run = pl.simulate(SCENE.coarser(space=1.0, time=0.5), 32)
     return pl.observe(run, cameras, noise=5e-4, seed=1, frames=list(range(2, 33, 2)))
 
 

@@ -213,7 +213,7 @@ def _histories() -> Iterator[Case]:
 
     def case(title: str, data: bytes) -> Case:
         def make(folder: Path):
-            from pliant.app.fitted.fits import FitDirectory
+            from pliant.app.fitted.fit_directory import FitDirectory
 
             place = copied("fit", folder)
             (place / "history.jsonl").write_bytes(data)

@@ -61,7 +61,7 @@ def templates() -> Path:
     import pliant as pl
     from pliant.app.commands.simulate import simulate_into
     from pliant.app.describing.scene_files import build_scene
-    from pliant.app.fitted.fits import SEEN, FitDirectory
+    from pliant.app.fitted.fit_directory import SEEN, FitDirectory
     from pliant.app.folders.films import Film
     from pliant.observe.files import save_observations
 

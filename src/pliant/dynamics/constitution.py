@@ -179,11 +179,9 @@ class Corotated(_Energy):
 
     @property
     def law(self) -> Law:
-        """See Constitution."""
         return self._named(self.tag)
 
     def elastic(self) -> "Elastic":
-        """See Constitution."""
         from pliant.dynamics.terms.elastic import EnergyTerm
         from pliant.fem.forces.corotation import Corotation
 
@@ -200,14 +198,12 @@ class Hyperelastic(_Energy):
 
     @property
     def law(self) -> Law:
-        """See Constitution."""
         law = self.scene.law
         assert law is not None
         return law if isinstance(law, Law) else self._named(law)
 
     @property
     def follows_moduli(self) -> bool:
-        """See Constitution."""
         return not isinstance(self.scene.law, Law)
 
     def moduli(self) -> tuple[np.ndarray, np.ndarray]:
@@ -216,16 +212,13 @@ class Hyperelastic(_Energy):
         return np.maximum(lam, 0.0), mu
 
     def law_by_moduli(self) -> Slopes | None:
-        """See Constitution."""
         return super().law_by_moduli() if self.follows_moduli else None
 
     def parameters(self) -> dict[str, str]:
-        """See Constitution."""
         law = self.law
         return {name: law.energy.units.get(name, "") for name in law.values}
 
     def elastic(self) -> "Elastic":
-        """See Constitution."""
         from pliant.dynamics.terms.elastic import EnergyTerm
         from pliant.fem.forces.hyperelastic import Hyperelasticity
 
@@ -234,13 +227,11 @@ class Hyperelastic(_Energy):
         return EnergyTerm(operator, self._rest())
 
     def stress(self) -> Stress:
-        """See Constitution."""
         from pliant.fem.forces.law_stress import LawStress
 
         return LawStress(self.scene.body, self.law, dilatation=self.scene.dilatation)
 
     def entries(self) -> dict[str, Any]:
-        """See Constitution."""
         assert self.scene.law is not None
         return {"model": DEFAULT, "law": describe_law(self.scene.law)}
 

@@ -18,7 +18,6 @@ is a damper in the matrix and cannot overshoot.
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ import warp as wp
 from scipy.special import spence
 
 from pliant.core.launch import launch, to_device, zeros
+from pliant.core.vectors import in_space
 from pliant.dynamics.contact_points import (
     ObstacleData,
     PointData,
@@ -106,19 +106,6 @@ def _point_distances(
 
 
 @wp.kernel
-def _point_products(
-    first: wp.int32,
-    p: PointData,
-    block: wp.array(dtype=wp.mat33d),
-    x: wp.array(dtype=wp.vec3d),
-    factor: wp.float64,
-    out: wp.array(dtype=wp.vec3d),
-):
-    i = first + wp.tid()
-    out[i] = factor * (block[i] * carried(p, i, x))
-
-
-@wp.kernel
 def _gather_points(
     first: wp.int32,
     start: wp.array(dtype=wp.int32),
@@ -157,13 +144,6 @@ def _add_blocks(
                             add_block(A, i, c, w * B)
 
 
-@dataclass
-class _Gather:
-    start: wp.array
-    point: wp.array
-    weight: wp.array
-
-
 WEIGHTLESS = 1e-7
 """Least weight over Young's modulus that the default margin counts with."""
 
@@ -185,21 +165,19 @@ class Contact:
         self._least = burden * DEFAULT_STIFFNESS / body.spacing
         points = body.surface.points
         rest = body.surface.positions(body.nodes)
-        positions = np.zeros((len(points), 3))
-        positions[:, : body.dim] = rest
         data = PointData()
         data.m = points.nodes.shape[1]
         data.nodes = to_device(points.nodes, wp.int32)
         data.weights = to_device(points.weights, wp.float64)
         data.area = to_device(body.surface.point_areas(rest), wp.float64)
-        data.positions = to_device(positions, wp.vec3d)
+        data.positions = to_device(in_space(rest), wp.vec3d)
         self.points = data
         self.set_law(law)
         self.count = len(points)
         self.node_count = len(body.nodes)
         self.obstacles = [_obstacle_data(o, body) for o in obstacles]
         transpose = points.matrix.T.tocsr()
-        self._gather = _Gather(
+        self._transpose = (
             to_device(transpose.indptr, wp.int32),
             to_device(transpose.indices, wp.int32),
             to_device(transpose.data, wp.float64),
@@ -324,22 +302,12 @@ class Contact:
 
     def gather(self, force: wp.array, out: wp.array) -> None:
         """out += the transpose of the surface's embedding applied to point forces."""
-        g = self._gather
-        launch(_gather_points, self.node_count, [g.start, g.point, g.weight, force, out])
+        launch(_gather_points, self.node_count, [*self._transpose, force, out])
 
     def add_to_matrix(self, matrix) -> None:
         """matrix += what the unknown moves of the contact force."""
-        g = self._gather
-        launch(
-            _add_blocks,
-            self.node_count,
-            [self.points, g.start, g.point, g.weight, self.block, matrix.rows],
-        )
-
-    def add_product(self, x: wp.array, out: wp.array, *, factor: float) -> None:
-        """out += factor * C x, C what `add_to_matrix` adds."""
-        launch(_point_products, self.count, [self.points, self.block, x, factor, self._force])
-        self.gather(self._force, out)
+        arguments = [self.points, *self._transpose, self.block, matrix.rows]
+        launch(_add_blocks, self.node_count, arguments)
 
 
 def _obstacle_data(obstacle: Plane | Obstacle, body: Body) -> ObstacleData:

@@ -9,7 +9,7 @@ of the length l, the width b and the rise t. Newton's method minimises (w*^2 - w
 and Hessian by multicomplex steps through K and M: the solves are those of the Cauchy-Riemann form.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,18 +85,23 @@ class Arch:
         ends = (unit[:, 0] == 0.0) | (unit[:, 0] == 1.0)
         free = np.flatnonzero(~np.repeat(ends, 3))
         place = np.concatenate(rows) * size + np.concatenate(cols)
-        K = _scattered(parts, place, size * size, (size, size), free)
-        share = [volume * (self.density / 4.0)] * 4
-        mass = _summed(share, np.concatenate([cells[:, a] for a in range(4)]), len(unit))
-        return K, _picked(mass, free // 3), free
+        K = _each(
+            lambda *a: np.bincount(place, np.concatenate(a), size * size).reshape(size, size)[
+                np.ix_(free, free)
+            ],
+            *parts,
+        )
+        node, share = cells.T.reshape(-1), [volume * (self.density / 4.0)] * 4
+        mass = _each(lambda *a: np.bincount(node, np.concatenate(a), len(unit))[free // 3], *share)
+        return K, mass, free
 
     def squared_frequency(self, length: Any, width: Any, rise: Any, wind: Sequence[float]) -> Any:
         """w^2 [1/s^2] that a uniform acceleration `wind` (3,) excites."""
         K, m, free = self.matrices(length, width, rise)
         a = np.asarray(wind, float)[free % 3]
         Ma = m * a
-        u = _flat(tensors.solve(K, _column(Ma)))
-        return _total(Ma * u) / _total(u * (m * u))
+        u = _each(lambda a: a[:, 0], tensors.solve(K, _each(lambda a: a[:, None], Ma)))
+        return _each(np.sum, Ma * u) / _each(np.sum, u * (m * u))
 
 
 @dataclass(frozen=True)
@@ -164,38 +169,10 @@ def _real(z: Any) -> Any:
     return z.real if isinstance(z, Multicomplex) else z
 
 
-def _each(parts: list[Any], function) -> Any:
-    """function(list of arrays) on every coefficient."""
+def _each(function: Callable[..., Any], *parts: Any) -> Any:
+    """A linear function of arrays on every coefficient of numbers of any order."""
     if order_of(parts[0]) == 0:
-        return function([np.asarray(p, float) for p in parts])
+        return function(*(np.asarray(p, float) for p in parts))
     return Multicomplex(
-        _each([p.re for p in parts], function), _each([p.im for p in parts], function)
+        _each(function, *(p.re for p in parts)), _each(function, *(p.im for p in parts))
     )
-
-
-def _scattered(parts, place, size, shape, free) -> Any:
-    def one(arrays):
-        full = np.bincount(place, np.concatenate(arrays), size).reshape(shape)
-        return full[np.ix_(free, free)]
-
-    return _each(parts, one)
-
-
-def _summed(parts, place, size) -> Any:
-    return _each(parts, lambda arrays: np.bincount(place, np.concatenate(arrays), size))
-
-
-def _picked(z: Any, index: np.ndarray) -> Any:
-    return _each([z], lambda arrays: arrays[0][index])
-
-
-def _column(z: Any) -> Any:
-    return _each([z], lambda arrays: arrays[0][:, None])
-
-
-def _flat(z: Any) -> Any:
-    return _each([z], lambda arrays: arrays[0][:, 0])
-
-
-def _total(z: Any) -> Any:
-    return _each([z], lambda arrays: arrays[0].sum())

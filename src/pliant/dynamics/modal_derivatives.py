@@ -23,6 +23,8 @@ in which U^-1 and W are series in F^T F - I that end: one evaluation gives all d
 Other energies are stepped themselves: nine evaluations of one more order.
 """
 
+from collections import namedtuple
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from types import SimpleNamespace
@@ -35,6 +37,7 @@ from pliant.complexstep.derivatives import STEP
 from pliant.complexstep.multicomplex import Multicomplex, accelerated, part, stepped
 from pliant.complexstep.tensors import matmul, trace, transpose
 from pliant.core.errors import BadInput
+from pliant.core.vectors import in_space
 from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.modes import Modes, modes
 from pliant.dynamics.scene import Scene
@@ -63,7 +66,7 @@ class ModalDerivatives:
 
     def basis(self, mass: np.ndarray, count: int | None = None) -> np.ndarray:
         """Modes and derivatives, mass-orthonormal, (vectors, nodes, 3); at most `count`."""
-        fields = [_three(s) for s in self.modes.shapes]
+        fields = [in_space(s) for s in self.modes.shapes]
         fields += [*self.first.values(), *self.second.values()]
         out: list[np.ndarray] = []
         for f in fields:
@@ -86,7 +89,7 @@ def modal_derivatives(scene: Scene, count: int = 5, *, order: int = 1) -> ModalD
     system = ImplicitModel(scene)
     third = ForceDerivatives(system)
     found = modes(scene, count)
-    shapes = [_three(s) for s in found.shapes]
+    shapes = in_space(found.shapes)
     solve = _rest_solver(system)
     first: dict[tuple[int, int], np.ndarray] = {}
     for i, j in combinations_with_replacement(range(count), 2):
@@ -146,20 +149,8 @@ def _not_smooth(law: Law, order: int) -> BadInput:
     )
 
 
-@dataclass(frozen=True)
-class RestCoefficients:
-    """psi's Taylor polynomial in p1, p2, p3 at the rest; fields are numbers, or (cells, 1)."""
-
-    a: Any
-    b1: Any
-    b2: Any
-    c1: Any
-    c2: Any
-    c3: Any
-    d1: Any
-    d2: Any
-    d3: Any
-    d4: Any
+RestCoefficients = namedtuple("RestCoefficients", "a b1 b2 c1 c2 c3 d1 d2 d3 d4")
+"""psi's Taylor polynomial in p1, p2, p3 at the rest; fields are numbers, or (cells, 1)."""
 
 
 def _principal_slopes(energy: Energy) -> list[Any]:
@@ -206,12 +197,7 @@ def rest_coefficients(law: Law) -> RestCoefficients:
 
 def isotropic_derivative(rest: RestCoefficients, directions: list[np.ndarray]) -> np.ndarray:
     """What `energy_derivative` gives, from the Taylor polynomial of an isotropic energy."""
-    order = len(directions)
-    scale = [float(np.abs(d).max()) or 1.0 for d in directions]
-    zero = np.zeros(directions[0].shape)
-    D: Any = 0.0
-    for n, (d, s) in enumerate(zip(directions, scale, strict=True), start=1):
-        D = stepped(zero, (n,), order, STEP) * (d / s) + D
+    D, derivative = _stepped_along(directions)
     E = D + transpose(D) + matmul(transpose(D), D)  # F^T F - I; its powers beyond `order` vanish
     E2 = matmul(E, E)
     E3 = matmul(E2, E)
@@ -223,14 +209,26 @@ def isotropic_derivative(rest: RestCoefficients, directions: list[np.ndarray]) -
     one = r.a + 2.0 * r.b1 * p1 + 3.0 * r.c1 * p1 * p1 + r.c2 * p2
     two = r.b2 + r.c2 * p1
     three = r.c3 + 0.0 * p1
-    if order > 2:  # an energy may lack the fourth derivative only
+    if len(directions) > 2:  # an energy may lack the fourth derivative only
         one = one + 4.0 * r.d1 * p1 * p1 * p1 + 2.0 * r.d2 * p1 * p2 + r.d4 * p3
         two = two + r.d2 * p1 * p1 + 2.0 * r.d3 * p2
         three = three + r.d4 * p1
     every = (..., None, None)
     S = one[every] * np.eye(3) + 2.0 * two[every] * W + 3.0 * three[every] * W2
-    P = matmul(matmul(np.eye(3) + D, inverse), S)
-    return part(P, tuple(range(1, order + 1))) * (np.prod(scale) / STEP**order)
+    return derivative(matmul(matmul(np.eye(3) + D, inverse), S))
+
+
+def _stepped_along(directions: list[np.ndarray]) -> tuple[Any, Callable[[Any], np.ndarray]]:
+    """The sum of all directions, each times a unit of its own, and what reads off a function of it
+    the derivative along all of them.
+    """
+    order, zero = len(directions), np.zeros(directions[0].shape)
+    scale = [float(np.abs(d).max()) or 1.0 for d in directions]
+    D: Any = 0.0
+    for n, (d, s) in enumerate(zip(directions, scale, strict=True), start=1):
+        D = stepped(zero, (n,), order, STEP) * (d / s) + D
+    size = np.prod(scale) / STEP**order
+    return D, lambda P: part(P, tuple(range(1, order + 1))) * size
 
 
 def mean_derivative(slopes: np.ndarray, weight: np.ndarray, directions: list[np.ndarray]):
@@ -238,12 +236,7 @@ def mean_derivative(slopes: np.ndarray, weight: np.ndarray, directions: list[np.
 
     slopes: (3, cells, 1) of U at the rest, where U' = a2 x + a3 x^2 / 2 + a4 x^3 / 6, x = J - 1.
     """
-    order = len(directions)
-    scale = [float(np.abs(d).max()) or 1.0 for d in directions]
-    zero = np.zeros(directions[0].shape)
-    D: Any = 0.0
-    for n, (d, s) in enumerate(zip(directions, scale, strict=True), start=1):
-        D = stepped(zero, (n,), order, STEP) * (d / s) + D
+    D, derivative = _stepped_along(directions)
     every = (..., None, None)
     square, first = matmul(D, D), trace(D)
     second = (first * first - trace(square)) * 0.5
@@ -255,8 +248,7 @@ def mean_derivative(slopes: np.ndarray, weight: np.ndarray, directions: list[np.
         return x * (slopes[0] + x * (slopes[1] * 0.5 + x * (slopes[2] / 6.0)))
 
     cofactor = np.eye(3) + first[every] * np.eye(3) + transpose(minors - D)
-    P = (slope(_mean_of_points(x, share)) - slope(x))[every] * cofactor
-    return part(P, tuple(range(1, order + 1))) * (np.prod(scale) / STEP**order)
+    return derivative((slope(_mean_of_points(x, share)) - slope(x))[every] * cofactor)
 
 
 def _mean_of_points(x: Any, share: np.ndarray) -> Any:
@@ -311,9 +303,3 @@ def _rest_solver(system: ImplicitModel):
         return out.reshape(right.shape)
 
     return solve
-
-
-def _three(field: np.ndarray) -> np.ndarray:
-    out = np.zeros((len(field), 3))
-    out[:, : field.shape[1]] = field
-    return out

@@ -129,8 +129,8 @@ class Block:
         raise TypeError(self.name)
 
     def push(self, model: Any, change: np.ndarray) -> Parameters:
-        """How the model's parameters change with the value."""
-        raise TypeError(self.name)
+        """How the model's parameters change with the value: unless told, it is one of them."""
+        return Parameters({self.name: float(change[0])})
 
     def pull(self, model: Any, dual: Parameters, size: int) -> np.ndarray:
         """Transpose of `push`: gradient by the value from that by the model's parameters."""
@@ -237,6 +237,10 @@ class World:
     def stress(self) -> Any:
         """What tells the stresses of its cells (`at(u)`); None where it has none."""
         return None
+
+    def nodal_forces(self, loads: Sequence[Any]) -> np.ndarray:
+        """Loads of one's own loop as forces (nodes, 3) [N]."""
+        raise BadInput(f"A {type(self).__name__} knows no loads: give forces on its points.")
 
     @property
     def can_coarsen(self) -> bool:

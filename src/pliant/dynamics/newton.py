@@ -128,12 +128,16 @@ class NewtonRecord:
 class Newton:
     """Buffers and the iteration; one instance per problem size."""
 
+    problem: NewtonProblem
+    """What is being solved."""
+
     def __init__(self, problem: NewtonProblem | None, node_count: int, *, direct: bool = False):
         """problem: may be set later, and again: the buffers fit all of one size.
 
         direct: systems are factorised.
         """
-        self._problem = problem
+        if problem is not None:
+            self.problem = problem
         self.direct = direct
         self.kept: object = None  # what the matrix at hand may serve again
         self._made_for: object = None  # what it was assembled for, though it may have aged
@@ -285,16 +289,6 @@ class Newton:
             return of_other
         self.problem.residual(x, self._r)
         return free_norm(self.problem, self._r)
-
-    @property
-    def problem(self) -> NewtonProblem:
-        """What is being solved."""
-        assert self._problem is not None
-        return self._problem
-
-    @problem.setter
-    def problem(self, problem: NewtonProblem) -> None:
-        self._problem = problem
 
     def _start(self, given: np.ndarray | None) -> None:
         self._dx.zero_()

@@ -1,21 +1,22 @@
 """A scene: a body, what it is made of, what acts on it, and how time advances."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.core.shown import Shown
 from pliant.dynamics.constitution import DEFAULT, Constitution, Stress, constitution_of
-from pliant.dynamics.integrators import GeneralisedAlpha, Integrator
+from pliant.dynamics.integrators import INTEGRATORS, GeneralisedAlpha, Integrator
 from pliant.dynamics.loads import Fixed, Load
 from pliant.dynamics.model import Block, Model, World
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.dynamics.point_mass import PointMass
-from pliant.dynamics.scene_vectors import require_vectors
+from pliant.dynamics.scene_vectors import require_vectors, vector3
 from pliant.dynamics.start import Start, start_of
 from pliant.fem.bodies.body import Body
+from pliant.fem.bodies.grid_body import grid_body
 from pliant.fem.forces.cell_data import DILATATIONS
 from pliant.fem.laws import find_law
 from pliant.fem.laws.law import Law
@@ -159,9 +160,9 @@ class Scene(World, Shown):
     @property
     def can_coarsen(self) -> bool:
         """True for bodies on a grid with a shape to cut again, of one material or of regions."""
-        from pliant.dynamics.coarser import can_coarsen
-
-        return can_coarsen(self)
+        m = self.material
+        uniform = all(np.ndim(v) == 0 for v in (m.youngs_modulus, m.poisson_ratio, m.density))
+        return self.body.is_grid and self.body.shape is not None and uniform
 
     @property
     def order(self) -> float:
@@ -169,14 +170,26 @@ class Scene(World, Shown):
         return self.integrator.order
 
     def coarser(self, *, space: float = 2.0, time: float = 2.0) -> "Scene":
-        """Spacing times `space` and time step times `time` (below 1: finer)."""
-        from pliant.dynamics.coarser import coarser
+        """Spacing times `space` and time step times `time` (below 1: finer).
 
-        return coarser(self, space=space, time=time)
+        Regions (of the material, too), loads and obstacles are shapes, so they mean the same on the
+        other grid.
+        """
+        body, old = self.body, self.integrator
+        if space != 1.0:
+            if not self.can_coarsen or body.shape is None:
+                raise BadInput(
+                    "Only a body on a grid, made from a shape and without values for single cells, "
+                    "can be coarsened."
+                )
+            axes = "shape" if body.follows_shape else "world"
+            body = grid_body(body.shape, space * body.spacing, axes=axes, pieces=body.pieces)
+        scheme = INTEGRATORS[old.name](time * old.dt, **old.parameters)
+        return replace(self, body=body, integrator=scheme, source=None)
 
     def cautions(self, labels: Sequence[str], values: np.ndarray) -> list[str]:
         """What a fit that found `values` cannot tell, a sentence each."""
-        from pliant.dynamics.scene_cautions import cautions
+        from pliant.dynamics.scene_advice import cautions  # of scenes
 
         return cautions(self, labels, values)
 
@@ -184,9 +197,16 @@ class Scene(World, Shown):
         self, times: np.ndarray, inverted: np.ndarray, velocities: np.ndarray
     ) -> list[str]:
         """What to know before trusting a run; velocities: of frames one step apart."""
-        from pliant.dynamics.scene_warnings import run_warnings
+        from pliant.dynamics.scene_advice import run_warnings
 
         return run_warnings(self, times, inverted, velocities)
+
+    def nodal_forces(self, loads: Sequence[Load]) -> np.ndarray:
+        """Of loads on its surface or its cells."""
+        from pliant.dynamics.boundary import spread  # which takes scenes
+
+        none = np.zeros((len(self.body.nodes), 3))
+        return sum((spread(load, k, self.body) for k, load in enumerate(loads)), none)
 
     def save(self, path) -> None:
         """Write the scene as TOML (see app.describing.scene_files)."""
@@ -195,13 +215,3 @@ class Scene(World, Shown):
         )
 
         save_scene(self, path)
-
-
-def vector3(name: str, value: Sequence[float]) -> np.ndarray:
-    """A 2D or 3D vector as three numbers."""
-    array = np.asarray(value, float)
-    if array.ndim != 1 or len(array) not in (2, 3) or not np.isfinite(array).all():
-        raise BadInput(f"{name} must be two or three finite numbers, not {value!r}.")
-    out = np.zeros(3)
-    out[: len(array)] = array
-    return out

@@ -1,6 +1,6 @@
-"""Vectors of a scene that its body cannot follow: too short ones in space, ones out of a plane."""
+"""Vectors of a scene, and those that its body cannot follow: too short, or out of its plane."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,16 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.dynamics.loads import BodyForce, Motion, PointLoad, Traction
 from pliant.dynamics.obstacles import Plane
+
+
+def vector3(name: str, value: Sequence[float]) -> np.ndarray:
+    """A 2D or 3D vector as three numbers."""
+    array = np.asarray(value, float)
+    if array.ndim != 1 or len(array) not in (2, 3) or not np.isfinite(array).all():
+        raise BadInput(f"{name} must be two or three finite numbers, not {value!r}.")
+    out = np.zeros(3)
+    out[: len(array)] = array
+    return out
 
 
 def require_vectors(scene: Any) -> None:

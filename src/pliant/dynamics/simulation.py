@@ -14,12 +14,12 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.core.files import whole_file
-from pliant.dynamics.boundary import spread
+from pliant.core.vectors import in_space
 from pliant.dynamics.energies import Energies, EnergyBook
 from pliant.dynamics.loads import Load, Motion
 from pliant.dynamics.march import anchor_before, march
 from pliant.dynamics.model import State, StepRecord, World
-from pliant.dynamics.scene import vector3
+from pliant.dynamics.scene_vectors import vector3
 from pliant.dynamics.simulate import require_finite
 from pliant.dynamics.trajectory import Anchor
 
@@ -220,16 +220,12 @@ class Simulation:
             return None
         body = self.scene.body
         if not isinstance(forces, np.ndarray):
-            total = sum((spread(load, k, body) for k, load in enumerate(forces)),
-                        np.zeros((len(body.nodes), 3)))  # fmt: skip
-            return total
+            return self.scene.nodal_forces(forces)
         if forces.shape != body.nodes.shape or not np.isfinite(forces).all():
             raise BadInput(
                 f"forces must be finite numbers of shape {body.nodes.shape}, or a list of loads."
             )
-        out = np.zeros((len(forces), 3))
-        out[:, : forces.shape[1]] = forces
-        return out
+        return in_space(forces)
 
     def _places_after(self, motions: Motions) -> np.ndarray:
         if not motions:

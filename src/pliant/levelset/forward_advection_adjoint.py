@@ -18,6 +18,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import launch, to_device, zeros
+from pliant.core.vectors import in_space
 from pliant.levelset.forward_advection import (
     GRAIN,
     ForwardAdvection,
@@ -107,7 +108,7 @@ def tangent(
     """Change of the grid's values for motions of the samples (n, dim) [cells] and their values."""
     bins = advected.bins
     out = zeros(bins.node_count, wp.float64)
-    moved = _three(places_dot, bins.order)
+    moved = in_space(places_dot[bins.order])
     if values_dot is None:
         values_dot = np.zeros(len(advected.samples))
     inputs = [
@@ -138,9 +139,3 @@ def adjoint(advected: ForwardAdvection, dual: np.ndarray) -> tuple[np.ndarray, n
     places[bins.order] = place_bar.numpy()[:, :dim]
     values[bins.order] = values_bar.numpy()
     return places, values
-
-
-def _three(vectors: np.ndarray, order: np.ndarray) -> np.ndarray:
-    out = np.zeros((len(order), 3))
-    out[:, : vectors.shape[1]] = np.asarray(vectors, float)[order]
-    return out

@@ -6,6 +6,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import to_device
+from pliant.core.vectors import in_space
 
 RIM = 3
 """Cells beyond the grid whose samples are kept: the largest kernel of the advections."""
@@ -36,8 +37,7 @@ class SampleBins:
         nodes, rim = np.ones(3, np.int64), np.zeros(3, np.int64)
         nodes[:dim], rim[:dim] = shape, RIM
         bins = nodes + 2 * rim
-        three = np.zeros((len(places), 3))
-        three[:, :dim] = places
+        three = in_space(places)
         # clipped before they become integers: a far sample must not wrap around
         cell = np.floor(np.clip(three, -rim - 1.0, nodes + rim + 1.0)).astype(np.int64) + rim
         kept: np.ndarray = np.flatnonzero(((cell >= 0) & (cell < bins)).all(axis=1))

@@ -15,6 +15,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import launch, to_device, zeros
+from pliant.core.vectors import in_space
 from pliant.levelset.forward_advection import GRAIN, node_place, run_of
 from pliant.levelset.sample_bins import SampleBins
 
@@ -65,13 +66,11 @@ def inverse_displacements(
     places: (n, dim) where the samples went, u: (n, dim) their displacements, all in cells.
     """
     bins = SampleBins.sorted(places, shape)
-    dim = len(shape)
-    three = np.zeros((len(bins.order), 3))
-    three[:, :dim] = np.asarray(u, float)[bins.order]
+    three = in_space(np.asarray(u, float)[bins.order])
     out, total = zeros(bins.node_count, wp.vec3d), zeros(bins.node_count, wp.float64)
     inputs = [
         bins.nodes, bins.bins, bins.rim, bins.start, bins.places, to_device(three, wp.vec3d),
         radius, out, total,
     ]  # fmt: skip
     launch(_blend, bins.node_count, inputs, grain=GRAIN)
-    return out.numpy()[:, :dim].copy(), total.numpy() <= 0.0
+    return out.numpy()[:, : len(shape)].copy(), total.numpy() <= 0.0

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.core.vectors import in_space
 from pliant.dynamics.trajectory import Trajectory
 from pliant.observe.observations import Frame, Observations
 
@@ -159,8 +160,7 @@ class TrackedPoints:
         """Bare points, frame by frame, for pictures."""
         frames = []
         for time, row, seen in zip(self.times, self.positions, self.present, strict=True):
-            points = np.zeros((int(seen.sum()), 3))
-            points[:, : self.dim] = row[seen]
+            points = in_space(row[seen])
             none = np.full(len(points), -1)
             frames.append(Frame(float(time), points, none, none, np.full(len(points), np.nan)))
         return Observations(frames, noise=self.noise)

@@ -5,8 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from pliant.app.commands.observe import NoiseOption
-from pliant.app.commands.reconstruct import COSTS, CostOption, UnknownOption
+from pliant.app.fitted.fit_choices import COSTS
 from pliant.app.folders.runs import RunFailed
 from pliant.app.terminal.console import (
     DeviceOption,
@@ -18,6 +17,7 @@ from pliant.app.terminal.console import (
     command,
     set_machine,
 )
+from pliant.app.terminal.film_options import CostOption, NoiseOption, UnknownOption
 from pliant.core.errors import BadInput
 
 AGREEMENT = 1e-6
@@ -104,8 +104,8 @@ def compare_gradients(
 
     Also the reason why there is no complex step, empty where there is one.
     """
+    from pliant.app.describing.elastic_scenes import NotElastic, require_elastic
     from pliant.app.terminal.progress import progress
-    from pliant.dynamics.scene import Scene
     from pliant.inverse.complex_copy.complex_motion import NotComplex, complex_runner
     from pliant.inverse.measuring.losses import Loss
     from pliant.inverse.motion.problem import Problem
@@ -124,10 +124,9 @@ def compare_gradients(
         shown.reach(2)
         third, reason = None, ""
         try:
-            if not isinstance(scene, Scene):
-                raise NotComplex("the copy of a step in NumPy is one of elastic bodies.")
+            require_elastic(scene, "A step in complex numbers")
             third = problem.evaluate(q, loss, runner=complex_runner(unknowns, q)).model[1]
-        except NotComplex as why:
+        except (NotComplex, NotElastic) as why:
             reason = str(why)
         shown.reach(3)
         differences = np.empty((len(STEP_SIZES), len(q)))

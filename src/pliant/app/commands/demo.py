@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from pliant.app.commands.reconstruct import reconstruct_into, result_lines
+from pliant.app.commands.reconstruct import result_lines
 from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
@@ -37,13 +37,15 @@ def run_demo(
     threads: ThreadsOption = None,
 ) -> None:
     """Film a swinging torus with ten noisy depth cameras and recover what it is made of."""
-    from pliant.app.fitted.fits import FitDirectory
+    from pliant.app.fitted.fit_command import reconstruct_into
+    from pliant.app.fitted.fit_directory import FitDirectory
+    from pliant.app.folders.films import Film
 
     began = time.perf_counter()
     finished = FitDirectory(out).status() == "finished"
     result = reconstruct_into(
-        scene, out=out, unknown=UNKNOWNS, pixels=pixels, showcase=True, overwrite=finished,
-        device=device, threads=threads,
+        scene, out=out, unknown=UNKNOWNS, film=Film(pixels=pixels), showcase=True,
+        overwrite=finished, device=device, threads=threads,
     )  # fmt: skip
     result["demo_seconds"] = time.perf_counter() - began
     note(f"The demo took {result['demo_seconds']:.0f} s.")

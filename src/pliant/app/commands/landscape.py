@@ -6,14 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from pliant.app.commands.observe import (
-    CamerasOption,
-    NoiseOption,
-    PixelsOption,
-    SeedOption,
-    StepsOption,
-)
-from pliant.app.commands.reconstruct import COSTS, CostOption, UnknownOption
+from pliant.app.fitted.fit_choices import COSTS
 from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
@@ -23,6 +16,15 @@ from pliant.app.terminal.console import (
     answer,
     command,
     set_machine,
+)
+from pliant.app.terminal.film_options import (
+    CamerasOption,
+    CostOption,
+    NoiseOption,
+    PixelsOption,
+    SeedOption,
+    StepsOption,
+    UnknownOption,
 )
 from pliant.core.errors import BadInput
 
@@ -130,8 +132,8 @@ def _axis(centre: float, path: np.ndarray, span: float, points: int) -> np.ndarr
 
 
 def _known_fit(folder: str, over: tuple[str, str], scene: Any) -> tuple[Any, np.ndarray]:
+    from pliant.app.fitted.fit_directory import FitDirectory
     from pliant.app.fitted.fit_observations import observations_of
-    from pliant.app.fitted.fits import FitDirectory
 
     directory = FitDirectory(folder)
     if not directory.exists:
@@ -171,7 +173,7 @@ def cost_map(scene, seen, over, x: np.ndarray, y: np.ndarray, cost: str) -> np.n
             j, i = divmod(k, len(x))
             try:
                 q = np.concatenate(
-                    [m.coordinates(np.array([v])) for m, v in
+                    [m.chart.coordinates(np.array([v])) for m, v in
                      zip(unknowns.members, (x[i], y[j]), strict=True)]
                 )  # fmt: skip
                 e = problem.evaluate(q, loss, derivatives=False)

@@ -19,33 +19,21 @@ from pliant.app.terminal.console import (
     command,
     set_machine,
 )
+from pliant.app.terminal.film_options import (
+    CamerasOption,
+    DroppedOption,
+    KindOption,
+    NoiseOption,
+    OutliersOption,
+    PixelsOption,
+    QuantisationOption,
+    SeedOption,
+    StepsOption,
+)
 from pliant.core.errors import BadInput
 from pliant.core.files import write_json
 from pliant.core.lengths import length
 from pliant.observe.files import LAYOUTS, RECORD, save_observations
-
-CamerasOption = Annotated[int, typer.Option("--cameras", help="Cameras in a ring around it.")]
-PixelsOption = Annotated[int, typer.Option("--pixels", help="Width and height of an image.")]
-NoiseOption = Annotated[
-    str,
-    typer.Option("--noise", help="Depth noise: 0.5voxel (times the grid's spacing), 0.01 or 10mm."),
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Of the noise.")]
-OutliersOption = Annotated[float, typer.Option("--outliers", help="Share of wild pixels.")]
-DroppedOption = Annotated[float, typer.Option("--dropped", help="Share of lost pixels.")]
-QuantisationOption = Annotated[
-    float, typer.Option("--quantisation", help="Step of the depth in metres; 0: none.")
-]
-KindOption = Annotated[
-    str,
-    typer.Option(
-        "--kind",
-        help="depth: noise along each pixel's ray; points: in every direction, without pixels.",
-    ),
-]
-StepsOption = Annotated[
-    int | None, typer.Option("--steps", help="Time steps; the scene's own if not given.")
-]
 
 
 def register(app: typer.Typer) -> None:

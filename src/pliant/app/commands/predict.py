@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from pliant.app.describing.fineness import Fineness
-from pliant.app.fitted.fit_choices import COSTS, LOSSES, require_choices
+from pliant.app.fitted.fit_choices import require_choices
 from pliant.app.terminal.console import (
     AcrossOption,
     DeviceOption,
@@ -16,6 +16,13 @@ from pliant.app.terminal.console import (
     answer,
     command,
     set_machine,
+)
+from pliant.app.terminal.film_options import (
+    CostOption,
+    CropOption,
+    FrameRateOption,
+    LossOption,
+    UnitsOption,
 )
 from pliant.core.errors import BadInput
 
@@ -53,18 +60,11 @@ def foretell(
         list[str] | None,
         typer.Option("--prior", metavar="LABEL=MEAN+-SIGMA", help="On one of these; repeat it."),
     ] = None,
-    cost: Annotated[str, typer.Option("--cost", help=f"{', '.join(COSTS)}.")] = "auto",
-    loss: Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}.")] = "huber",
-    units: Annotated[
-        str | None, typer.Option("--units", help="Of the recorded points: m, dm, cm, mm, in.")
-    ] = None,
-    frame_rate: Annotated[
-        float | None, typer.Option("--frame-rate", help="Frames per second of the recording.")
-    ] = None,
-    crop: Annotated[
-        float | None,
-        typer.Option("--crop", help="Drop points farther from the motion than this, in metres."),
-    ] = None,
+    cost: CostOption = "auto",
+    loss: LossOption = "huber",
+    units: UnitsOption = None,
+    frame_rate: FrameRateOption = None,
+    crop: CropOption = None,
     register_film: Annotated[
         bool,
         typer.Option("--register/--no-register", help="Lay a depth film onto the shape first."),

@@ -1,25 +1,10 @@
 """`pliant reconstruct`: what a body is made of, from what depth cameras saw."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pliant.app.commands.observe import (
-    CamerasOption,
-    DroppedOption,
-    KindOption,
-    NoiseOption,
-    OutliersOption,
-    PixelsOption,
-    QuantisationOption,
-    SeedOption,
-    StepsOption,
-)
-from pliant.app.describing.elastic_scenes import require_elastic
-from pliant.app.describing.fineness import AS_IT_IS, Fineness
-from pliant.app.fitted.fit_choices import COSTS, LOSSES, require_choices
-from pliant.app.folders.folder_lock import hold, lets_go
+from pliant.app.describing.fineness import Fineness
 from pliant.app.terminal.console import (
     FAILED,
     AcrossOption,
@@ -31,24 +16,27 @@ from pliant.app.terminal.console import (
     ThreadsOption,
     answer,
     command,
-    note,
-    set_machine,
     stop,
+)
+from pliant.app.terminal.film_options import (
+    CamerasOption,
+    CostOption,
+    CropOption,
+    DroppedOption,
+    FrameRateOption,
+    KindOption,
+    LossOption,
+    NoiseOption,
+    OutliersOption,
+    PixelsOption,
+    QuantisationOption,
+    SeedOption,
+    StepsOption,
+    UnitsOption,
+    UnknownOption,
 )
 from pliant.core.errors import BadInput
 from pliant.core.lengths import length
-
-UnknownOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--unknown",
-        metavar="NAME=START",
-        help="What to recover and where to start, for example youngs_modulus=2200; repeat it. "
-        "By default Young's modulus and Poisson's ratio. Of the recording: time_offset, "
-        "recording_pose, camera_pose.0, depth_scale, depth_offset.",
-    ),
-]
-CostOption = Annotated[str, typer.Option("--cost", help=f"{', '.join(COSTS)}.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -74,7 +62,7 @@ def reconstruct_scene(
         typer.Option("--out", metavar="DIR", help="The fit's folder; runs/SCENE-fit by default."),
     ] = None,
     cost: CostOption = "auto",
-    loss: Annotated[str, typer.Option("--loss", help=f"{', '.join(LOSSES)}.")] = "huber",
+    loss: LossOption = "huber",
     optimiser: Annotated[
         str | None,
         typer.Option("--optimiser", help="auto, lm, gncg (fields), lbfgs or bb (descent)."),
@@ -157,18 +145,9 @@ def reconstruct_scene(
             "--fit-file", metavar="TOML", help="Unknowns, priors, bounds and optimiser in a file."
         ),
     ] = None,
-    units: Annotated[
-        str | None, typer.Option("--units", help="Of the recorded points: m, dm, cm, mm, in.")
-    ] = None,
-    frame_rate: Annotated[
-        float | None, typer.Option("--frame-rate", help="Frames per second of the recording.")
-    ] = None,
-    crop: Annotated[
-        float | None,
-        typer.Option(
-            "--crop", help="Drop recorded points farther from the motion than this, in metres."
-        ),
-    ] = None,
+    units: UnitsOption = None,
+    frame_rate: FrameRateOption = None,
+    crop: CropOption = None,
     materials: Annotated[
         str | None,
         typer.Option(
@@ -201,8 +180,10 @@ def reconstruct_scene(
 
     SCENE may be a file with [[experiments]], which are then fitted jointly.
     """
+    from pliant.app.fitted.fit_command import reconstruct_into
     from pliant.app.fitted.joint_command import reconstruct_jointly
     from pliant.app.fitted.joint_fits import is_joint
+    from pliant.app.folders.films import Film
 
     how = {
         "optimiser": optimiser, "field": field, "field_weight": field_weight,
@@ -210,6 +191,11 @@ def reconstruct_scene(
         "discretisation": discretisation, "register": register_film, "search": search,
         "density_known_to": density_known_to, "memory_limit_mb": memory_limit,
         "max_iterations": max_iterations,
+    }  # fmt: skip
+    both: dict[str, Any] = {
+        "out": out, "unknown": unknown or [], "cost": cost, "loss": loss, "priors": prior or [],
+        "bounds": bound or [], "how": how, "fineness": Fineness(spacing, cells_across),
+        "overwrite": overwrite, "device": device, "threads": threads,
     }  # fmt: skip
     if is_joint(scene):
         alone = {
@@ -220,21 +206,13 @@ def reconstruct_scene(
         for option, value in alone.items():
             if value is not None:
                 raise BadInput(f"{scene}: lists experiments, and {option} is for one scene.")
-        result = reconstruct_jointly(
-            scene, out=out, unknown=unknown or [], cost=cost, loss=loss, priors=prior or [],
-            bounds=bound or [], how=how, fineness=Fineness(spacing, cells_across),
-            overwrite=overwrite, device=device, threads=threads,
+        result = reconstruct_jointly(scene, **both)
+    else:
+        result = reconstruct_into(
+            scene, observations=observations, units=units, frame_rate=frame_rate, crop=crop,
+            film=Film(cameras, pixels, noise, seed, outliers, dropped, quantisation, kind),
+            steps=steps, shape=shape, report=report, fit_file=fit_file, materials=materials, **both,
         )  # fmt: skip
-        return _answered(result, as_json)
-    result = reconstruct_into(
-        scene, observations=observations, unknown=unknown or [], out=out, cost=cost, loss=loss,
-        units=units, frame_rate=frame_rate, crop=crop, cameras=cameras, pixels=pixels, noise=noise,
-        seed=seed, outliers=outliers, dropped=dropped, quantisation=quantisation, kind=kind,
-        steps=steps, shape=shape, fineness=Fineness(spacing, cells_across),
-        report=report, overwrite=overwrite, device=device,
-        threads=threads, fit_file=fit_file, priors=prior or [], bounds=bound or [],
-        how=how, materials=materials,
-    )  # fmt: skip
     _answered(result, as_json)
 
 
@@ -246,174 +224,6 @@ def _answered(result: dict[str, Any], as_json: bool) -> None:
     answer(result, lines, as_json=as_json)
     if not result.get("converged", True):
         stop(f"The fit is no success. {' '.join(result.get('reasons', []))}", FAILED)
-
-
-@lets_go
-def reconstruct_into(
-    name: str,
-    *,
-    out: str | None,
-    observations: str | None = None,
-    unknown: list[str],
-    cost: str = "auto",
-    loss: str = "huber",
-    units: str | None = None,
-    frame_rate: float | None = None,
-    crop: float | None = None,
-    cameras: int = 10,
-    pixels: int = 100,
-    noise: str = "0.5voxel",
-    seed: int = 1,
-    outliers: float = 0.0,
-    dropped: float = 0.0,
-    quantisation: float = 0.0,
-    kind: str = "depth",
-    steps: int | None = None,
-    shape: str | None = None,
-    fineness: Fineness = AS_IT_IS,
-    report: bool = True,
-    showcase: bool = False,
-    overwrite: bool = False,
-    device: str = "cpu",
-    threads: int | None = None,
-    fit_file: str | None = None,
-    priors: list[str] | None = None,
-    bounds: list[str] | None = None,
-    how: dict[str, Any] | None = None,
-    materials: str | None = None,
-) -> dict[str, Any]:
-    """The work of the command; returns what result.json holds. showcase: leave demo.png too."""
-    from pliant.app.describing.scenes import find_description
-    from pliant.app.fitted import fit_options
-    from pliant.app.fitted.fit_observations import recorded
-    from pliant.app.fitted.fit_values import (
-        neutral_values,
-        parse_unknowns,
-        scene_values,
-        stated_truth,
-    )
-    from pliant.app.fitted.fits import FitDirectory, run_fit
-    from pliant.app.fitted.material_choice import choose_material, law_names
-    from pliant.app.folders.films import Film, steps_of
-    from pliant.app.folders.runs import RunDirectory, open_scene
-    from pliant.app.folders.settling import settled
-    from pliant.observe.track_files import are_tracks
-
-    require_choices(cost, loss)
-    tracked = observations is not None and are_tracks(observations)
-    if observations is not None and not (Path(observations).is_dir() or tracked):
-        raise BadInput(f"{observations}: there is no such folder of observations.")
-    if tracked and cost != "auto":
-        raise BadInput(f"--cost {cost} is for films; {observations} holds tracked points.")
-    if steps is not None and steps < 1:
-        raise BadInput(f"--steps must be at least 1, not {steps}.")
-    file = fit_options.read_fit_file(fit_file) if fit_file is not None else {}
-    asked: dict[str, Any] = fit_options.merge(file, how or {})
-    asked |= {
-        "priors": fit_options.parse_priors(file, priors or []),
-        "bounds": fit_options.parse_bounds(file, bounds or []),
-    }
-    options = fit_options.reconstruct_options(asked)
-    film = Film(cameras, pixels, noise, seed, outliers, dropped, quantisation, kind)
-    if observations is None and kind == "points" and cost == "depth":
-        raise BadInput("--cost depth needs pixels, which --kind points does not have.")
-    description = fineness.of(find_description(name, shape=shape))
-    directory = FitDirectory(out or Path("runs") / f"{Path(name).stem}-fit")
-    directory.require_usable()
-    hold(directory.path)
-    set_machine(device, threads)
-    going_on = directory.exists and not overwrite
-    scene = open_scene(description, RunDirectory(directory.path) if going_on else None, name)
-    if scene.dim != 3 and not tracked:
-        raise BadInput(f"{name}: is two-dimensional; depth cameras see 3D bodies only.")
-    wanted = fit_options.unknown_options(file, unknown)
-    if asked.get("field"):
-        require_elastic(scene, "--field")
-    if asked.get("field") and not wanted:
-        wanted = ["youngs_modulus"]
-    starts = parse_unknowns(wanted, scene, away=observations is None)
-    if asked.get("field"):
-        starts = fit_options.as_field(starts, scene, asked["field"])
-    laws = law_names(materials) if materials is not None else []
-    if laws:
-        require_elastic(scene, "--materials")
-    if laws and (asked["priors"] or asked["bounds"]):
-        raise BadInput("--materials fits each law's own parameters: give no --prior or --bound.")
-    _require_fittable(scene, starts, options, cost=cost, loss=loss)
-    asked |= {"unknowns": starts, "cost": cost, "loss": loss}
-    if laws:
-        asked["materials"] = laws
-    if observations is not None:
-        asked |= {
-            "observations": str(Path(observations).absolute()), "units": units,
-            "frame_rate": frame_rate, "crop": crop,
-        }  # fmt: skip
-    else:
-        asked |= {
-            "cameras": cameras, "pixels": pixels, "noise": noise, "seed": seed,
-            "film_steps": steps_of(scene, steps),
-        }  # fmt: skip
-        flaws = {"outliers": outliers, "dropped": dropped, "quantisation": quantisation}
-        asked |= {name: value for name, value in flaws.items() if value}
-        asked |= {"kind": kind} if kind != "depth" else {}
-    if going_on:
-        directory.require_same(scene, asked)
-        if directory.status() == "finished":
-            note(f"{directory.path}: is finished already; --overwrite would fit again.")
-            return directory.result()
-    truth = scene_values(scene) | neutral_values(starts)
-    if observations is not None:  # before anything is written
-        seen = recorded(scene, asked)
-        truth = stated_truth(Path(observations))
-    if not going_on and directory.exists:
-        directory.clear()
-    with settled(directory, new=not going_on):
-        if not going_on:
-            directory.begin(scene, asked)
-        if observations is None:
-            seen = _filmed(scene, name, film, directory, asked["film_steps"])
-        if laws:
-            result = choose_material(
-                scene, seen, laws, directory.path, cost=cost, loss=loss, options=options
-            )
-            directory.write_result(result)
-            return result
-        if going_on and (done := directory.history()):
-            note(f"{directory.path}: continued after iteration {done[-1].step.iteration}.")
-        done = run_fit(
-            scene, seen, starts, directory, cost=cost, loss=loss, truth=truth, options=options
-        )
-        result = done.result
-        if report:
-            from pliant.app.pictures.report import write_report
-
-            result["report"] = str(write_report(done, directory.path, showcase=showcase))
-        directory.write_result(result)
-        return result
-
-
-def _require_fittable(scene, starts, options: dict[str, Any], *, cost: str, loss: str) -> None:
-    """Complain about options before anything is simulated or written."""
-    from pliant.inverse.fitting.fitter import FitOptions
-    from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
-
-    how = FitOptions(cost=cost, loss=loss, **options)
-    members = tuple(make_unknown(n, v, scene) for n, v in starts.items())
-    UnknownSet(members, how.priors or {}, how.bounds or {})
-
-
-def _filmed(scene, name, film, directory, steps):
-    from pliant.app.folders.films import simulated
-    from pliant.observe.files import RECORD, load_observations, save_observations
-
-    if not (directory.seen_path / RECORD).is_file():
-        note(
-            f"No --observations: {name} is simulated with its own values, which are the truth "
-            f"here, and filmed by {film.cameras} cameras with noise "
-            f"{film.noise.replace('voxel', ' voxel')}."
-        )
-        save_observations(film.take(simulated(scene, steps, name)), directory.seen_path)
-    return load_observations(directory.seen_path)  # as a resumed fit finds it, to the bit
 
 
 def _extrapolated(result: dict[str, Any]) -> list[str]:
@@ -432,16 +242,9 @@ def _metres(value: float | None) -> str:
 def result_lines(result: dict[str, Any]) -> list[str]:
     """The table, the advice and where the files are."""
     from pliant.app.fitted.fit_table import table_rows
+    from pliant.inverse.fitting.fit import in_columns
 
-    rows = table_rows(result)
-    widths = [max(len(row[c]) for row in rows) for c in range(len(rows[0]))]
-    lines = [
-        "  ".join(
-            cell.ljust(w) if c == 0 else cell.rjust(w)
-            for c, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    lines = in_columns(table_rows(result))
     if result.get("experiments"):
         lines += ["", *result["table"].splitlines(), ""]
     lines += [f"- {line}" for line in result["advice"]]

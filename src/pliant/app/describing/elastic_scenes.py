@@ -6,8 +6,12 @@ from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
 
 
+class NotElastic(BadInput):
+    """A world that has none of these."""
+
+
 def require_elastic(world: Any, what: str) -> Scene:
     """The scene, if it is one of finite elements; `what` begins the sentence that refuses."""
     if isinstance(world, Scene):
         return world
-    raise BadInput(f"{what} needs an elastic body, and a {type(world).__name__} is none.")
+    raise NotElastic(f"{what} needs an elastic body, and a {type(world).__name__} is none.")

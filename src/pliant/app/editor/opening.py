@@ -10,9 +10,9 @@ from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.describing.scene_files import build_scene, read_description
 from pliant.app.describing.scenes import find_description
 from pliant.app.editor.history import Frame
+from pliant.app.fitted.fit_directory import ASKED, FitDirectory
 from pliant.app.fitted.fit_observations import observations_of
 from pliant.app.fitted.fit_values import unlabelled
-from pliant.app.fitted.fits import ASKED, FitDirectory
 from pliant.app.fitted.joint_fits import EXPERIMENTS, PICTURE
 from pliant.app.folders.runs import SCENE, RunDirectory, open_scene
 from pliant.core.errors import BadInput

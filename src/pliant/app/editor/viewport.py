@@ -9,7 +9,7 @@ import numpy as np
 from pliant.app.editor.coloured_mesh import ColouredMesh
 from pliant.app.editor.section import Section, cell_edges, facets_behind, filled, section
 from pliant.app.editor.session import Session, held_points
-from pliant.app.editor.worker import three
+from pliant.core.vectors import in_space
 from pliant.dynamics.constitution import Stress
 from pliant.dynamics.obstacles import Obstacle, Plane
 from pliant.fem.bodies.render_mesh import skin_of
@@ -104,7 +104,7 @@ class Viewport:
 
     def _make_surface(self) -> None:
         body = self._session.body
-        rest = three(body.surface.positions(body.nodes))
+        rest = in_space(body.surface.positions(body.nodes))
         self._skin = Section(body.surface.points, body.surface.facets)
         mesh = skin_of(body) if body.dim == 3 else None
         if mesh is not None and len(mesh.points) <= MOST_VERTICES:
@@ -117,8 +117,8 @@ class Viewport:
             )  # fmt: skip
         self._plain_faces = self._skin.faces
         self._surface = self._scene.add_mesh_simple(
-            "/body/surface", three(self._skin.points.at(body.nodes)), self._skin.faces, color=BODY,
-            side="double", flat_shading=body.dim == 2,
+            "/body/surface", in_space(self._skin.points.at(body.nodes)), self._skin.faces,
+            color=BODY, side="double", flat_shading=body.dim == 2,
         )  # fmt: skip
         self.on_surface_made(self._surface)
 
@@ -155,7 +155,7 @@ class Viewport:
             ))  # fmt: skip
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        nodes = three(self._session.body.nodes)
+        nodes = in_space(self._session.body.nodes)
         return nodes.min(axis=0), nodes.max(axis=0)
 
     def frame_camera(self) -> None:
@@ -194,13 +194,13 @@ class Viewport:
         self._u = u
         body = self._session.body
         at = body.nodes if u is None else body.nodes + u
-        points = three(body.surface.positions(at))
+        points = in_space(body.surface.positions(at))
         self._follow(points.mean(axis=0))
         look = self.look
         if self._outline is not None:
             self._outline.points = points[body.surface.facets].astype(np.float32)
             _assign(self._outline, "visible", look.surface)
-        self._draw_surface(three(self._skin.points.at(at)), u)
+        self._draw_surface(in_space(self._skin.points.at(at)), u)
         _assign(self._surface, "visible", look.surface)
         if look.cells:
             self._draw_wire(at)
@@ -302,7 +302,7 @@ class Viewport:
         if cut is not None:
             rest = self._session.body.nodes[self._edges, cut[0]].max(axis=1)
             chosen = chosen & (rest <= cut[1] + 1e-9)
-        points = three(at)[self._edges[chosen]].astype(np.float32)
+        points = in_space(at)[self._edges[chosen]].astype(np.float32)
         colours = np.where(self._of_cut[chosen, None], CUT_CELL, FULL_CELL).astype(np.uint8)
         if self._wire is not None and len(self._wire.points) == len(points):
             self._wire.points = points
@@ -322,7 +322,7 @@ class Viewport:
         if not self._held_mask.any():
             return
         body = self._session.body
-        points = three(body.surface.positions(body.nodes))[self._held_mask]
+        points = in_space(body.surface.positions(body.nodes))[self._held_mask]
         self._held = self._scene.add_point_cloud(
             "/body/held", points, HELD, point_size=0.22 * body.spacing, point_shape="circle",
             precision="float32", visible=self.look.held,
@@ -332,7 +332,7 @@ class Viewport:
         """The drawn surface points, (points, 3)."""
         body = self._session.body
         at = body.nodes if self._u is None else body.nodes + self._u
-        return three(body.surface.positions(at))
+        return in_space(body.surface.positions(at))
 
 
 def _assign(handle: Any, name: str, value: Any) -> None:

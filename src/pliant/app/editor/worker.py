@@ -216,10 +216,3 @@ class _Worker:
         self.held = None
         self.connection.send(("failed", sentence))
         self.connection.send(("state", "paused"))
-
-
-def three(values: np.ndarray) -> np.ndarray:
-    """Vectors (n, 2 or 3) as (n, 3)."""
-    out = np.zeros((len(values), 3))
-    out[:, : values.shape[1]] = values
-    return out

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.fitted.fits import FitDirectory
+from pliant.app.fitted.fit_directory import FitDirectory
 from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
 from pliant.inverse.fitting.registering import Registration

@@ -62,7 +62,7 @@ def parse_unknowns(given: list[str], scene: World, *, away: bool) -> Values:
         else:
             raise BadInput(f"--unknown {name} needs a start: {name}=VALUE.")
         member = make_unknown(name, starts[name], scene)
-        member.coordinates(member.start)  # a start outside the possible is refused here
+        member.chart.coordinates(member.start)  # a start outside the possible is refused here
     return starts
 
 
@@ -117,7 +117,7 @@ def labelled(
             value = value[: member.size]
         if member.chart.angles:  # about its start
             try:
-                numbers = member.value(member.coordinates(value))
+                numbers = member.chart.value(member.chart.coordinates(value))
             except BadInput:
                 continue  # more than 90 degrees off: it has none
         elif len(value) == member.size:

@@ -24,19 +24,12 @@ from pliant.app.describing.fineness import AS_IT_IS, Fineness
 from pliant.app.describing.scene_files import first_difference, read_description, save_scene
 from pliant.app.describing.scenes import find_description, scene_names
 from pliant.app.describing.typed_files import JointFileTable, checked, plain
+from pliant.app.fitted.fit_directory import ASKED, HISTORY, FitDirectory
 from pliant.app.fitted.fit_memory import FolderMemory
 from pliant.app.fitted.fit_observations import recorded
 from pliant.app.fitted.fit_options import Asked, unknown_options
 from pliant.app.fitted.fit_values import Values, labelled, parse_unknowns
-from pliant.app.fitted.fits import (
-    ASKED,
-    HISTORY,
-    FitDirectory,
-    finite,
-    fit_into,
-    numbers_of,
-    unknown_rows,
-)
+from pliant.app.fitted.fits import finite, fit_into, numbers_of, unknown_rows
 from pliant.app.folders.runs import NOT_THE_SCENE, RESULT, SCENE, describe, open_scene
 from pliant.core.errors import BadInput
 from pliant.core.files import read_text, read_toml, write_json

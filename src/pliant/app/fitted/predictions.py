@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.fitted.fits import ASKED, FitDirectory, finite
+from pliant.app.fitted.fit_directory import ASKED, FitDirectory
+from pliant.app.fitted.fits import finite
 from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
 from pliant.fem.laws.tables import law_of

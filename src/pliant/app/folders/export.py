@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from pliant.core.files import whole_file, write_text
+from pliant.core.vectors import in_space
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.clipped_cells import ClippedCells, clipped_cells
 from pliant.fem.bodies.render_mesh import own_surface, skin_of
@@ -100,15 +101,15 @@ def write_frame(
             for block, part in zip(blocks, np.split(number, ends), strict=True)
         ]
     kept = [i for i, row in enumerate(rows) if len(row)]
-    moved: dict[str, Any] = {"displacement": three(scale * (points @ u))}
+    moved: dict[str, Any] = {"displacement": in_space(scale * (points @ u))}
     if v is not None:
-        moved["velocity"] = three(scale * (points @ v))
+        moved["velocity"] = in_space(scale * (points @ v))
     by_cell: dict[str, Any] = {
         key: [array[rows[i]] for i in kept]
         for key, array in {"fill": body.fill, **(values or {})}.items()
     }
     mesh = meshio.Mesh(
-        three(scale * (points @ (body.nodes + u))), [blocks[i] for i in kept],
+        in_space(scale * (points @ (body.nodes + u))), [blocks[i] for i in kept],
         point_data=moved, cell_data=by_cell,
     )  # fmt: skip
     with whole_file(path) as temporary:
@@ -153,11 +154,3 @@ def cell_block(body: Body) -> tuple[str, np.ndarray]:
         return corners + ("" if body.order == 1 else str(body.cells.shape[1])), body.cells
     name = "hexahedron" if body.dim == 3 else "quad"
     return name, body.cells[:, _CORNERS[name]]
-
-
-def three(values: np.ndarray) -> np.ndarray:
-    """Vectors (n, 2 or 3) as (n, 3)."""
-    values = np.asarray(values, float)
-    out: Any = np.zeros((len(values), 3))
-    out[:, : values.shape[1]] = values
-    return out

@@ -6,6 +6,7 @@ import numpy as np
 
 from pliant.app.fitted.fits import FitRun
 from pliant.app.terminal.progress import progress
+from pliant.core.vectors import in_space
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import simulate
 from pliant.dynamics.trajectory import Trajectory
@@ -33,11 +34,10 @@ class Evidence:
         self.sigma = max(run.fit.noise, 1e-6 * run.scene.body.spacing)
         self._loss = Loss(self.sigma)
         values = (run.starts, run.values)
-        q = [np.concatenate([m.coordinates(np.atleast_1d(v[m.name])) for m in members])
+        q = [np.concatenate([m.chart.coordinates(np.atleast_1d(v[m.name])) for m in members])
              for v in values]  # fmt: skip
         self._corrected = [unknowns.calibration(p) for p in q]
-        moments = [m for c in self._corrected for m in self._problem.moments_until(None, c)]
-        steps = max(m.last for m in moments)
+        steps = max(self._problem.moments_until(None, c)[1] for c in self._corrected)
         with progress("simulating for the report", 2 * steps) as shown:
             self.start = _motion(run.scene_at(run.starts), steps, shown, 0)
             self.fitted = _motion(run.scene_at(run.values), steps, shown, steps)
@@ -49,7 +49,7 @@ class Evidence:
 
     def displacement(self, motion: Trajectory, frame: int) -> np.ndarray:
         """Displacement (nodes, dim) at a frame's time, between the steps if need be."""
-        moments = self._problem.moments_until(None, self.correction(motion))
+        moments, _ = self._problem.moments_until(None, self.correction(motion))
         m = next(m for m in moments if m.frame == frame)
         ends = [(motion.displacements[k], motion.velocities[k]) for k in (m.step, m.last)]
         return m.mix(ends[0], ends[1])[0]
@@ -65,7 +65,8 @@ class Evidence:
 
     def residuals(self, motion: Trajectory, frame: int) -> np.ndarray:
         """(p,) [m], NaN for points that did not count."""
-        res = self._problem.residuals(
+        assert isinstance(self._problem.measure, SurfaceMeasure)
+        res = self._problem.measure.residuals(
             frame, self.displacement(motion, frame), self._loss, self.correction(motion)
         )
         return np.where(res.usable, res.r, np.nan)
@@ -78,8 +79,7 @@ class Evidence:
         assert isinstance(measure, TrackMeasure)
         moved = []
         for k in self.frames:
-            u = np.zeros((len(self.run.scene.body.nodes), 3))
-            u[:, : self.run.scene.dim] = self.displacement(motion, k)
+            u = in_space(self.displacement(motion, k))
             moved.append(measure.positions(u, correction))
         times = np.array([t for _, t in measure.times]) + correction.time_offset
         seen = np.stack([measure.tracked(k, correction) for k in self.frames])

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from pliant.app.fitted.fit_directory import FIGURES, REPORT
 from pliant.app.fitted.fit_table import table_rows
-from pliant.app.fitted.fits import FIGURES, REPORT, FitRun
+from pliant.app.fitted.fits import FitRun
 from pliant.app.pictures import map_figures as maps
 from pliant.app.pictures import report_figures as figures
 from pliant.app.pictures.cloud_picture import cloud_picture

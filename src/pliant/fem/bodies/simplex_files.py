@@ -11,6 +11,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.core.files import require_file
+from pliant.core.vectors import in_space
 from pliant.geometry.mesh_files import MAX_FILE_BYTES
 
 _READERS = {".msh": "gmsh", ".vtu": "vtu", ".vtk": "vtk", ".mesh": "medit"}
@@ -63,8 +64,7 @@ def save_simplices(path: str | Path, nodes: np.ndarray, cells: np.ndarray) -> No
     path = Path(path)
     if path.suffix.lower() not in _READERS:
         raise BadInput(f"{path}: cannot write this; known endings: {', '.join(_READERS)}.")
-    points = np.zeros((len(nodes), 3))
-    points[:, : nodes.shape[1]] = nodes
+    points = in_space(nodes)
     kind = {3: "triangle", 4: "tetra", 6: "triangle6", 10: "tetra10"}[cells.shape[1]]
     if cells.shape[1] > 4 and path.suffix.lower() == ".mesh":
         raise BadInput(f"{path}: Medit files hold linear cells only: write .vtu, .vtk or .msh.")

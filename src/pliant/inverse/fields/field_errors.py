@@ -12,6 +12,8 @@ L is the Hessian of the penalty and the priors at the result: what the data do n
 uncertain as the penalty lets it be. Low-rank posteriors: Bui-Thanh et al. 2013.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.linalg import splu
@@ -27,7 +29,7 @@ PROBES = 128
 
 
 def standard_deviations(
-    pairs: list[tuple[np.ndarray, np.ndarray]], L: sparse.csr_array
+    pairs: Sequence[tuple[np.ndarray, np.ndarray]], L: sparse.csr_array
 ) -> np.ndarray:
     """(p,) of the free coordinates; NaN where there is nothing to tell it from."""
     n = len(L.diagonal())

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from pliant.core.errors import SolverFailure
-from pliant.inverse.fitting.fit_log import FitLog, Minimum, robust_loss
+from pliant.inverse.fitting.fit_log import Minimum, Optimiser
 from pliant.inverse.motion.evaluation import Evaluation
 from pliant.inverse.motion.linearised import Linearised
 from pliant.inverse.motion.problem import Problem
@@ -44,24 +44,20 @@ SHIFT = 0.01
 Product = Callable[[np.ndarray], np.ndarray]
 
 
-class FieldNewton:
+class FieldNewton(Optimiser):
     """See the module; its `pairs` (d, H d) also tell how well the data see the field."""
 
-    def __init__(self, problem: Problem, log: FitLog, *, loss: str, max_iterations: int):
-        self.problem, self.log, self.loss_kind = problem, log, loss
-        self.max_iterations = max_iterations
-        self.lower, self.upper = problem.unknowns.limits()
-        self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    problem: Problem
+    pairs: tuple[tuple[np.ndarray, np.ndarray], ...] = ()
 
     def run(
         self, q: np.ndarray, horizon: int, final: bool, current: Evaluation | None = None
     ) -> Minimum:
-        """Minimise over the frames up to `horizon` from q."""
-        p, spacing = self.problem, self.problem.scene.body.spacing
-        loss = robust_loss(self.loss_kind, current, p.noise, spacing)
+        """See Optimiser."""
+        p, loss = self.problem, self.loss(current)
         here = Linearised(p, q, loss, horizon=horizon, tolerance=p.tangent_tolerance)
         if current is None:
-            loss = robust_loss(self.loss_kind, here.evaluation, p.noise, spacing)
+            loss = self.loss(here.evaluation)
             here = here.under(loss)
         while True:
             e = here.evaluation
@@ -76,15 +72,14 @@ class FieldNewton:
                 return Minimum(e.q, e, True, self.pairs)
             self.log.iterations += 1
             e = there.evaluation
-            loss = robust_loss(self.loss_kind, e, p.noise, spacing)
+            loss = self.loss(e)
             here = there if abs(loss.sigma - e.loss.sigma) < 0.1 * loss.sigma else there.under(loss)
 
     def _solve(self, here: Linearised) -> tuple[np.ndarray, float]:
         """The step dq, and how far the quadratic model falls along it."""
         q, g = here.evaluation.q, here.gradient
         L = self.problem.penalty_hessian(q)
-        held = ((q <= self.lower) & (g > 0.0)) | ((q >= self.upper) & (g < 0.0))
-        free = np.where(held, 0.0, 1.0)
+        free = np.where(self.problem.unknowns.held(q, g), 0.0, 1.0)
         precondition = self._preconditioner(L)
         x, r = np.zeros(len(q)), -g * free
         z = free * precondition(r)
@@ -104,7 +99,7 @@ class FieldNewton:
             if rz <= INNER_TOLERANCE**2 * first:
                 break
             d = z + rz / before * d
-        self.pairs = (self.pairs + fresh)[-KEPT:]
+        self.pairs = (*self.pairs, *fresh)[-KEPT:]
         return x, 0.5 * float(-g @ x)
 
     def _preconditioner(self, L: sparse.csr_array) -> Product:
@@ -135,7 +130,7 @@ class FieldNewton:
         p, e = self.problem, here.evaluation
         length = min(1.0, LONGEST / max(float(np.abs(dq).max()), 1e-300))
         for _ in range(6):
-            q = np.clip(e.q + length * dq, self.lower, self.upper)
+            q = p.unknowns.within(e.q + length * dq)
             try:
                 there = Linearised(p, q, loss, horizon=horizon, tolerance=p.tangent_tolerance)
                 if there.evaluation.rise_from(e) < 0.0:

@@ -45,7 +45,7 @@ def from_afar(fitter: "Fitter", problem: AnyProblem, q: np.ndarray, search: bool
     search: over a ladder of stiffnesses first, see `search`.
     """
     coarse = problem is not fitter.own
-    loss = robust_loss(fitter.asked.loss, None, problem.noise, problem.spacing)
+    loss = robust_loss(problem, fitter.asked.loss)
     before = np.inf
     try:
         start = problem.evaluate(q, loss, derivatives=not coarse)
@@ -97,11 +97,11 @@ def second_thoughts(fitter: "Fitter", problem: AnyProblem, found: Minimum) -> Mi
         return found
     place = labels.index(RATIO)
     member = next(m for m in problem.unknowns.members if m.name == RATIO)
-    lower, upper = problem.unknowns.limits()
     ends = [(found.q, found, problem.spread_of(found.evaluation))]
     for ratio in RATIOS:
         q = found.q.copy()
-        q[place] = np.clip(member.coordinates(np.array([ratio]))[0], lower[place], upper[place])
+        q[place] = member.chart.coordinates(np.array([ratio]))[0]
+        q = problem.unknowns.within(q)
         if abs(problem.unknowns.values(q)[place] - problem.unknowns.values(found.q)[place]) < (
             NEXT_RATIO
         ):

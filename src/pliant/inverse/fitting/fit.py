@@ -86,11 +86,11 @@ class Fit(Shown):
             if self.total_sigma:
                 row.append(f"{self.total_sigma.get(label, float('nan')):.2g}")
             rows.append(row)
-        return "\n".join(_in_columns(rows))
+        return "\n".join(in_columns(rows))
 
     def opinion_table(self) -> str:
         """What each experiment says alone, beside the joint value, each with its total sigma."""
-        return "\n".join(_in_columns(opinion_rows(self.labels, self.values, self.total_sigma,
+        return "\n".join(in_columns(opinion_rows(self.labels, self.values, self.total_sigma,
                                                   self.opinions)))  # fmt: skip
 
     def body_sigma(self, label: str) -> float:
@@ -162,7 +162,7 @@ class Fit(Shown):
         return text
 
 
-def _in_columns(rows: list[list[str]]) -> list[str]:
+def in_columns(rows: list[list[str]]) -> list[str]:
     """Lines of a table, the first column to the left."""
     widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
     return [

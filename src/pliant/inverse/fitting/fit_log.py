@@ -1,6 +1,6 @@
 """What an optimiser tells the world while it runs, and what it hands back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,8 +22,7 @@ class FitLog:
 
     def add(self, problem: AnyProblem, e: Evaluation, horizon: int) -> None:
         """Log an evaluation, unless it is the last one again."""
-        unknowns = problem.unknowns
-        values = dict(zip(unknowns.labels, unknowns.values(e.q).tolist(), strict=True))
+        values = problem.unknowns.named(problem.unknowns.values(e.q))
         if self.steps and self.steps[-1].values == values and self.steps[-1].stage == self.stage:
             return
         step = Step(self.iterations, horizon, e.cost, e.rms, values, self.stage)
@@ -42,12 +41,34 @@ class Minimum:
     q: np.ndarray
     evaluation: Evaluation
     converged: bool
-    pairs: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list, repr=False)
+    pairs: Sequence[tuple[np.ndarray, np.ndarray]] = field(default=(), repr=False)
 
 
-def robust_loss(kind: str, e: Evaluation | None, noise: float | None, spacing: float) -> Loss:
+class Optimiser:
+    """What minimises the misfit of a problem; max_iterations: of its log."""
+
+    def __init__(self, problem: AnyProblem, log: FitLog, *, loss: str, max_iterations: int):
+        self.problem, self.log, self.loss_kind = problem, log, loss
+        self.max_iterations = max_iterations
+
+    def run(
+        self, q: np.ndarray, horizon: int, final: bool, current: Evaluation | None = None
+    ) -> Minimum:
+        """Minimise over the frames up to `horizon` from q, where `current` may be known already.
+
+        final: whether the end is a result, and not only the start of a longer horizon.
+        """
+        raise TypeError(type(self).__name__)
+
+    def loss(self, e: Evaluation | None = None) -> Loss:
+        """By the residuals, if they are known."""
+        return robust_loss(self.problem, self.loss_kind, e)
+
+
+def robust_loss(problem: AnyProblem, kind: str, e: Evaluation | None = None) -> Loss:
     """The loss whose scale follows the residuals down to the noise, and is at most a cell."""
-    scale = spacing if e is None else max(noise or 0.0, min(e.spread, spacing))
+    spacing = problem.spacing
+    scale = spacing if e is None else max(problem.noise or 0.0, min(e.spread, spacing))
     return Loss(max(scale, 1e-9 * spacing), kind)
 
 

@@ -40,9 +40,8 @@ def make_fit(
 
     density_known_to: relative standard deviation of a density that is held.
     """
-    labels, q, e = p.unknowns.labels, minimum.q, minimum.evaluation
+    q, e, named = minimum.q, minimum.evaluation, p.unknowns.named
     noise = p.noise or e.spread
-    start = p.unknowns.values(p.unknowns.start())
     slopes = p.unknowns.slopes(q)
     iterations = log.iterations
     found: list[Opinion] = []
@@ -61,7 +60,7 @@ def make_fit(
             if held is not None:
                 budget = replace(budget, causes=budget.causes | {DENSITY: held})
         off = budget.discretisation
-        error = {} if off is None else dict(zip(labels, off.tolist(), strict=True))
+        error = {} if off is None else named(off)
         advice = advise(p, q, e, covariance_q, noise, error)
         reasons = reasons_against(p, e, minimum.converged, noise, budget)
         if isinstance(p, JointProblem):
@@ -81,19 +80,15 @@ def make_fit(
     timings["forward_run_ms"] = timings["forward_ms"] * p.last_step
     timings["iteration_ms"] = 1e3 * seconds / max(iterations, 1)
     return Fit(
-        labels=labels,
-        start=dict(zip(labels, start.tolist(), strict=True)),
-        values=dict(zip(labels, p.unknowns.values(q).tolist(), strict=True)),
-        sigma=dict(zip(labels, sigma.tolist(), strict=True)),
+        labels=p.unknowns.labels, start=named(p.unknowns.values(p.unknowns.start())),
+        values=named(p.unknowns.values(q)), sigma=named(sigma),
         correlation=correlation, history=log.steps, advice=advice, noise=noise, rms=e.rms,
         iterations=iterations, seconds=seconds, converged=not reasons, reasons=reasons,
         covariance=covariance, timings=timings, frame_rms=e.frame_rms, discretisation=error,
         optimiser=optimiser, opinions=found,
-        total_sigma=dict(zip(labels, budget.total.tolist(), strict=True)),
-        errors={k: dict(zip(labels, c.tolist(), strict=True)) for k, c in budget.causes.items()},
-        extrapolated={} if budget.extrapolated is None else dict(
-            zip(labels, budget.extrapolated.tolist(), strict=True)
-        ),
+        total_sigma=named(budget.total),
+        errors={cause: named(sigmas) for cause, sigmas in budget.causes.items()},
+        extrapolated={} if budget.extrapolated is None else named(budget.extrapolated),
     )  # fmt: skip
 
 
@@ -112,8 +107,7 @@ def in_parts(fit: Fit, parts: FieldParts, unknowns: UnknownSet, scene: World) ->
     """The fit of a field's parts, told by cell."""
 
     def by_cell(values: Mapping[str, float]) -> dict[str, float]:
-        spread = parts.spread(np.array([values[label] for label in fit.labels]))
-        return dict(zip(unknowns.labels, spread.tolist(), strict=True))
+        return unknowns.named(parts.spread(np.array([values[label] for label in fit.labels])))
 
     values, sigma = (parts.own(np.array([d[label] for label in fit.labels]))
                      for d in (fit.values, fit.sigma))  # fmt: skip
@@ -123,7 +117,7 @@ def in_parts(fit: Fit, parts: FieldParts, unknowns: UnknownSet, scene: World) ->
         cells = np.flatnonzero(parts.segment == k)
         place = tuple(float(c) for c in centres[cells].mean(axis=0))
         found.append(Part(cells, float(value), float(s), place))
-    start = dict(zip(unknowns.labels, unknowns.values(unknowns.start()).tolist(), strict=True))
+    start = unknowns.named(unknowns.values(unknowns.start()))
     return replace(
         fit, labels=unknowns.labels, start=start, values=by_cell(fit.values),
         sigma=by_cell(fit.sigma), total_sigma=by_cell(fit.total_sigma), errors={},

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -180,28 +181,31 @@ class Fitter:
         if coarser:  # labels and charts do not depend on the grid
             scene = scene.coarser(**coarser)
             members = tuple(
-                replace(make_unknown(m.block.name, _plain(m), scene), chart=m.chart)
+                replace(make_unknown(m.block.name, m.start, scene), chart=m.chart)
                 for m in unknowns.members
             )
             unknowns = replace(unknowns, members=members)
+        return self._problem(
+            scene, x.seen, unknowns, memory_limit=self.asked.memory_limit,
+            regulariser=self._regulariser(scene),
+        )  # fmt: skip
+
+    def _problem(self, scene: World, seen: Any, unknowns: UnknownSet, **options: Any) -> Problem:
         return Problem(
-            scene, x.seen, unknowns, cost=self.asked.cost, progress=self.progress,
+            scene, seen, unknowns, cost=self.asked.cost, progress=self.progress,
             tangent_tolerance=max(TANGENT_TOLERANCE, scene.tolerance),
             jacobian_tolerance=max(JACOBIAN_TOLERANCE, scene.tolerance),
-            memory_limit=self.asked.memory_limit, regulariser=self._regulariser(scene),
-            memory=self.asked.memory,
+            memory=self.asked.memory, **options,
         )  # fmt: skip
 
     def _regulariser(self, scene: World):
-        first = 0
-        for m in self.unknowns.members:
-            if m.name == "youngs_modulus" and m.size > 1:
-                penalty = self.asked.field_penalty or FieldPenalty()
-                return penalty.on(scene.body, slice(first, first + m.size))
-            first += m.size
-        if self.asked.field_penalty is not None:
-            raise BadInput("A field penalty needs a Young's modulus per cell among the unknowns.")
-        return None
+        place, penalty = field_place(self.unknowns), self.asked.field_penalty
+        if place is None:
+            if penalty is not None:
+                raise BadInput("A field penalty needs a Young's modulus per cell as an unknown.")
+            return None
+        first, *_, last = self.unknowns.split(np.arange(len(self.unknowns.labels)))[place]
+        return (penalty or FieldPenalty()).on(scene.body, slice(first, last + 1))
 
     def minimise(
         self,
@@ -224,7 +228,7 @@ class Fitter:
         )  # fmt: skip
         horizons, known = self.asked.horizons or horizons, None
         if horizons is None:
-            loss = robust_loss(self.asked.loss, None, problem.noise, problem.spacing)
+            loss = robust_loss(problem, self.asked.loss)
             if self.known is not None and problem is self.own and self.known[0] is q:
                 known = self.known[1]
             elif self.few:
@@ -239,10 +243,9 @@ class Fitter:
             reached = problem.frames_until(horizon)
             if not reached:  # the first frame comes later
                 continue
-            start, begin = (q, None) if found is None else (found.q, None)
-            if found is None and known is not None:
-                begin = known.until(reached)
-            found = method.run(start, horizon, not rough and share == horizons[-1], begin)
+            begin = known.until(reached) if found is None and known is not None else None
+            start, last = q if found is None else found.q, share == horizons[-1]
+            found = method.run(start, horizon, last and not rough, begin)
         if found is None:
             raise BadInput(
                 f"No frame lies within the horizons {', '.join(f'{h:g}' for h in horizons)} of the "
@@ -292,24 +295,17 @@ class Fitter:
             return q
         parts = FieldParts(self.unknowns, np.zeros(self.unknowns.members[place].size, np.int64))
         _, found = self.fit_parts(parts, q, UNIFORM)
-        lower, upper = self.unknowns.limits()
-        return np.clip(parts.spread(found.q), lower, upper)
+        return self.unknowns.within(parts.spread(found.q))
 
     def fit_parts(self, parts: FieldParts, q: np.ndarray, stage: str) -> tuple[Problem, Minimum]:
         """Fit one modulus a part, and the other unknowns, from the field q."""
         few = parts.unknowns
-        problem = Problem(
-            self.scene, self.seen, few, cost=self.asked.cost, progress=self.progress,
-            tangent_tolerance=max(TANGENT_TOLERANCE, self.scene.tolerance),
-            jacobian_tolerance=max(JACOBIAN_TOLERANCE, self.scene.tolerance),
-            memory=self.asked.memory,
-        )  # fmt: skip
+        problem = self._problem(self.scene, self.seen, few)
 
         def on_step(step: Step) -> None:
             if self.log.on_step is not None:
                 values = parts.spread(np.array([step.values[label] for label in few.labels]))
-                named = dict(zip(self.unknowns.labels, values.tolist(), strict=True))
-                self.log.on_step(replace(step, values=named))
+                self.log.on_step(replace(step, values=self.unknowns.named(values)))
 
         log = FitLog(on_step, stage=stage, iterations=self.log.iterations)
         most = log.iterations + PART_ITERATIONS
@@ -338,12 +334,10 @@ class Fitter:
     def _best_start(self, problem: AnyProblem, q: np.ndarray) -> np.ndarray:
         self.log.stage = STARTS
         rng = np.random.default_rng(self.asked.seed)
-        lower, upper = self.unknowns.limits()
         best, lowest = q, np.inf
         for k in range(self.asked.multi_start):
             aside = SPREAD_OF_STARTS * rng.standard_normal(len(q)) * self.unknowns.moves
-            start = q if k == 0 else q + aside
-            start = np.clip(start, lower, upper)
+            start = self.unknowns.within(q if k == 0 else q + aside)
             try:
                 found = self.minimise(problem, start, self.log, SCREENING)
             except SolverFailure:
@@ -382,17 +376,15 @@ class Fitter:
 
     def _repeat(self, problem: AnyProblem, q: np.ndarray) -> Evaluation:
         """Where Gauss-Newton steps lead from q, by the last one's linearisation."""
-        lower, upper = self.unknowns.limits()
-        spacing = problem.spacing
-        scale = robust_loss(self.asked.loss, None, problem.noise, spacing)
+        scale = robust_loss(problem, self.asked.loss)
         for _ in range(REPEAT_STEPS):
             e = problem.reweighed(problem.evaluate(q, scale))
-            e = e.under(robust_loss(self.asked.loss, e, problem.noise, spacing))
+            e = e.under(robust_loss(problem, self.asked.loss, e))
             _, g, H = e.model
-            held = ((q <= lower) & (g > 0.0)) | ((q >= upper) & (g < 0.0))
+            held = self.unknowns.held(q, g)
             H = H + np.diag(np.where(held, 1e12 * max(np.diag(H).max(initial=0.0), 1e-300), 0.0))
             dq = -np.linalg.lstsq(H, g, rcond=1e-12)[0]
-            dq = np.clip(q + np.clip(dq, -1.0, 1.0), lower, upper) - q
+            dq = self.unknowns.within(q + np.clip(dq, -1.0, 1.0)) - q
             if not np.isfinite(dq).all():
                 raise SolverFailure("The coarser repeat has no step.")
             e = e.predicted(dq)
@@ -405,7 +397,3 @@ class Fitter:
 def _larger(scene: World) -> float:
     """Twice the spacing, or 1.5 times where too few cells would be left."""
     return 2.0 if len(scene.body.cells) >= 8 * FEWEST_CELLS else 1.5
-
-
-def _plain(member):
-    return member.start if member.size > 1 or len(member.start) > 1 else float(member.start[0])

@@ -11,8 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pliant.core.errors import SolverFailure
-from pliant.inverse.fitting.fit_log import FitLog, Minimum, robust_loss
-from pliant.inverse.joint.joint_problem import AnyProblem
+from pliant.inverse.fitting.fit_log import Minimum, Optimiser
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.motion.evaluation import Evaluation
 
@@ -34,32 +33,25 @@ MEMORY = 5
 """Costs that a Barzilai-Borwein step is compared with: it must fall below the worst of them."""
 
 
-class GradientMethod:
+class GradientMethod(Optimiser):
     """Common to both: scaled variables, costs comparable over changing sets of pixels, logging."""
 
-    def __init__(self, problem: AnyProblem, log: FitLog, *, loss: str, max_iterations: int):
-        self.problem, self.log, self.loss_kind = problem, log, loss
-        self.max_iterations = max_iterations
-        lower, upper = problem.unknowns.limits()
-        self.lower, self.upper = lower, upper
-        self._scale: np.ndarray | None = None
-        self._count = 0
+    _scale: np.ndarray | None = None
+    _count = 0
 
     def run(
         self, q: np.ndarray, horizon: int, final: bool, current: Evaluation | None = None
     ) -> Minimum:
-        """Minimise over the frames up to `horizon` from q."""
-        p, spacing = self.problem, self.problem.spacing
-        few = len(q) <= FEW
-        loss = robust_loss(self.loss_kind, None, p.noise, spacing)
-        if current is None:
-            current = p.evaluate(q, loss, horizon=horizon) if few else p.gradient(
-                q, loss, horizon=horizon
-            )[0]  # fmt: skip
+        """See Optimiser."""
+        p, few = self.problem, len(q) <= FEW
+        if current is None and few:
+            current = p.evaluate(q, self.loss(), horizon=horizon)
+        elif current is None:
+            current = p.gradient(q, self.loss(), horizon=horizon)[0]
         converged = False
         for _ in range(ROUNDS):
             current = p.reweighed(current)
-            loss = robust_loss(self.loss_kind, current, p.noise, spacing)
+            loss = self.loss(current)
             current = current.under(loss)
             self.log.add(p, current, horizon)
             if few and current.has_tangents:
@@ -70,7 +62,7 @@ class GradientMethod:
             self._count = max(len(current.usable), 1)
             before = loss.sigma
             current, converged = self.descend(current, loss, horizon)
-            scale = robust_loss(self.loss_kind, current, p.noise, spacing).sigma
+            scale = self.loss(current).sigma
             if abs(scale - before) < 0.2 * before or self.log.iterations >= self.max_iterations:
                 break
         if few and final and not current.has_tangents:
@@ -103,7 +95,7 @@ class LBFGS(GradientMethod):
         best, last, small, converged = e, np.inf, 0, False
 
         def fun(x):
-            q = np.clip(x / scale, self.lower, self.upper)
+            q = self.problem.unknowns.within(x / scale)
             try:
                 cost, g, found = self.value(q, loss, horizon)
             except SolverFailure as failure:  # a wall the line search shortens its step at
@@ -125,11 +117,8 @@ class LBFGS(GradientMethod):
             if converged or self.log.iterations >= self.max_iterations:
                 raise StopIteration
 
-        limits = [
-            (lo * s if np.isfinite(lo) else None, hi * s if np.isfinite(hi) else None)
-            for lo, hi, s in zip(self.lower, self.upper, scale, strict=True)
-        ]
-        bounds = limits if any(a is not None or b is not None for a, b in limits) else None
+        limits = np.stack(self.problem.unknowns.limits(), axis=1) * scale[:, None]
+        bounds = limits if np.isfinite(limits).any() else None
         left = max(self.max_iterations - self.log.iterations, 1)
         found = minimize(
             fun, e.q * scale, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback,
@@ -145,6 +134,7 @@ class BarzilaiBorwein(GradientMethod):
         """See GradientMethod."""
         scale = self._scale
         assert scale is not None
+        lower, upper = self.problem.unknowns.limits()
         cost, g, e = self.value(e.q, loss, horizon)
         g = g / scale
         recent = [cost]
@@ -152,7 +142,7 @@ class BarzilaiBorwein(GradientMethod):
         small = 0
         while self.log.iterations < self.max_iterations:
             for _ in range(10):
-                x = np.clip(e.q * scale - step * g, self.lower * scale, self.upper * scale)
+                x = np.clip(e.q * scale - step * g, lower * scale, upper * scale)
                 try:
                     new_cost, new_g, trial = self.value(x / scale, loss, horizon)
                 except SolverFailure as failure:

@@ -9,8 +9,7 @@ import logging
 import numpy as np
 
 from pliant.core.errors import SolverFailure
-from pliant.inverse.fitting.fit_log import FitLog, Minimum, rescaled, robust_loss
-from pliant.inverse.joint.joint_problem import AnyProblem
+from pliant.inverse.fitting.fit_log import Minimum, Optimiser, rescaled
 from pliant.inverse.motion.evaluation import Evaluation
 
 log = logging.getLogger(__name__)
@@ -33,28 +32,23 @@ SHRINKING = 0.7
 """Share of its forerunner that a second step uphill may have: Newton's steps shrink faster."""
 
 
-class LevenbergMarquardt:
+class LevenbergMarquardt(Optimiser):
     """See the module; `damping` carries over from one horizon to the next."""
 
-    def __init__(self, problem: AnyProblem, log: FitLog, *, loss: str, max_iterations: int):
-        self.problem, self.log, self.loss_kind = problem, log, loss
-        self.max_iterations = max_iterations
-        self.damping = 1e-3
-        self.lower, self.upper = problem.unknowns.limits()
+    damping = 1e-3
 
     def run(
         self, q: np.ndarray, horizon: int, final: bool, current: Evaluation | None = None
     ) -> Minimum:
-        """Minimise over the frames up to `horizon` from q, where `current` may be known already."""
-        p, spacing = self.problem, self.problem.spacing
+        """See Optimiser."""
+        p = self.problem
         if current is None:
-            loss = robust_loss(self.loss_kind, None, p.noise, spacing)
-            current = p.evaluate(q, loss, horizon=horizon)
+            current = p.evaluate(q, self.loss(), horizon=horizon)
         enough = STEP_TOLERANCE if final else ROUGH_TOLERANCE
         self._uphill = np.inf  # length of the last step taken although the cost rose
         while True:
             current = p.reweighed(current)
-            loss = robust_loss(self.loss_kind, current, p.noise, spacing)
+            loss = self.loss(current)
             current = rescaled(p, current, loss, horizon)
             self.log.add(p, current, horizon)
             dq, length = self._proposal(current)
@@ -80,15 +74,14 @@ class LevenbergMarquardt:
     def _proposal(self, e: Evaluation) -> tuple[np.ndarray, float]:
         """The damped step that keeps to the bounds, and its length in standard deviations."""
         _, g, H = e.model
-        held = ((e.q <= self.lower) & (g > 0.0)) | ((e.q >= self.upper) & (g < 0.0))
-        free = np.flatnonzero(~held)
+        free = np.flatnonzero(~self.problem.unknowns.held(e.q, g))
         dq = np.zeros(len(e.q))
         if len(free):
             Hf = H[np.ix_(free, free)]
             scaling = np.maximum(np.diag(Hf), 1e-12 * max(np.diag(Hf).max(), 1e-300))
             dq[free] = -np.linalg.solve(Hf + self.damping * np.diag(scaling), g[free])
         dq = np.clip(dq, -1.0, 1.0)  # one e-fold a step is as far as a linearisation reaches
-        dq = np.clip(e.q + dq, self.lower, self.upper) - e.q
+        dq = self.problem.unknowns.within(e.q + dq) - e.q
         return dq, float(np.sqrt(max(dq @ H @ dq, 0.0)))
 
     def _step(self, e: Evaluation, horizon: int) -> Evaluation | None:

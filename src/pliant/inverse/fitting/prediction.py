@@ -25,7 +25,7 @@ from pliant.inverse.fitting.reconstruct import reconstruct
 from pliant.inverse.fitting.registering import register
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.track_cost import TrackMeasure, with_places
-from pliant.inverse.motion.evaluation import Evaluation
+from pliant.inverse.motion.evaluation import Evaluation, rms
 from pliant.inverse.motion.problem import Problem
 from pliant.inverse.parameters.priors import Prior
 from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
@@ -167,7 +167,7 @@ def predict(
     sigma = np.abs(slopes) * np.sqrt(np.diag(C))
     said = material.values(q[:count] + np.clip(alone[0], -3.0, 3.0))
     spreads = np.abs(slopes) * alone[1]
-    band = _rms(np.concatenate([bands[k][f.usable] for k, f in e.frames.items()]))
+    band = rms(np.concatenate([bands[k][f.usable] for k, f in e.frames.items()]))
     inside = np.concatenate([
         np.abs(f.r[f.usable]) < 2.0 * np.hypot(noise, bands[k][f.usable])
         for k, f in e.frames.items()
@@ -175,16 +175,15 @@ def predict(
     times = dict(problem.measure.times)
     size = _robust_size(e, noise)
     return Prediction(
-        dict(zip(labels, values.tolist(), strict=True)),
-        dict(zip(labels, sigma.tolist(), strict=True)),
+        material.named(values), material.named(sigma),
         rms=e.rms, noise=noise, band=band, within=float(inside.mean()),
         covered=bool(size <= COVERED * np.hypot(noise, band)),
         alone={
             x: (float(v), float(s)) for x, v, s in zip(labels, said, spreads, strict=True)
         },
         apart=apart, agrees=agrees, own=own, times=np.array([times[k] for k in e.frames]),
-        frame_rms=np.array([_rms(f.r[f.usable]) for f in e.frames.values()]),
-        frame_band=np.array([_rms(bands[k][f.usable]) for k, f in e.frames.items()]),
+        frame_rms=np.array([rms(f.r[f.usable]) for f in e.frames.values()]),
+        frame_band=np.array([rms(bands[k][f.usable]) for k, f in e.frames.items()]),
         advice=_advice(known, problem, moved), courses=_courses(problem, e, bands),
     )  # fmt: skip
 
@@ -194,7 +193,7 @@ def _coordinates(unknowns: UnknownSet, values: Mapping[str, float]) -> np.ndarra
     out = []
     for m in unknowns.members:
         own = np.array([values[x] for x in m.labels])
-        out.append(own if m.chart.angles else m.coordinates(own))
+        out.append(own if m.chart.angles else m.chart.coordinates(own))
     return np.concatenate(out)
 
 
@@ -255,11 +254,7 @@ def _courses(problem: Problem, e: Evaluation, bands: Mapping[int, np.ndarray]) -
     return Courses(m.names, seen, foretold, band)
 
 
-def _rms(r: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(r**2))) if len(r) else 0.0
-
-
 def _robust_size(e: Evaluation, noise: float) -> float:
     """Root mean square [m] without the one percent that is farthest off."""
     r = np.abs(e.usable)
-    return _rms(r[r <= max(np.quantile(r, 0.99), 3.0 * noise)]) if len(r) else 0.0
+    return rms(r[r <= max(np.quantile(r, 0.99), 3.0 * noise)]) if len(r) else 0.0

@@ -25,6 +25,7 @@ from pliant.inverse.joint.sharing import Sharing, share, with_all_places
 from pliant.inverse.measuring.level_set_cost import LevelSets
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import NodeMotions
+from pliant.inverse.motion.gradient_check import gradient_mismatch
 from pliant.inverse.motion.problem import Problem
 from pliant.observe.observations import Observations
 from pliant.observe.tracks import TrackedPoints
@@ -113,7 +114,7 @@ def reconstruct(
     q = fitter.first_guess(fitted.start())
     problem = fitter.problem()
     if fitter.few:
-        apart, off = problem.gradient_mismatch(q, Loss(problem.spacing))
+        apart, off = gradient_mismatch(problem, q, Loss(problem.spacing))
         if apart > GRADIENT_MISMATCH:
             raise SolverFailure(
                 f"Tangent and adjoint gradients differ by {apart:.1e}; a fit would go astray. "
@@ -127,7 +128,6 @@ def reconstruct(
     log.stage = ""
     minimum = second_thoughts(fitter, problem, fitter.minimise(problem, q, log))
     repeats = fitter.repeats(minimum.q) if minimum.evaluation.has_tangents else []
-    optimiser = fitter.optimiser()
 
     def told(fit: Fit) -> Fit:
         fit = replace(fit, advice=[*fit.advice, *fitter.notes])
@@ -147,16 +147,17 @@ def reconstruct(
             advice=[*said, *fit.advice],
         )  # fmt: skip
 
-    known_to = asked.density_known_to
-    if not asked.field_parts:
-        return told(make_fit(problem, minimum, log, optimiser, repeats, began, known_to))
-    cut_out = fitter.parts_of(minimum)
-    if cut_out is None:
-        fit = make_fit(problem, minimum, log, optimiser, repeats, began, known_to)
-        return told(replace(fit, advice=[NO_PARTS, *fit.advice]))
-    parts, problem, minimum = cut_out
-    fit = make_fit(problem, minimum, log, optimiser, repeats, began, known_to)
-    return told(in_parts(fit, parts, fitted, experiments[0].scene))
+    parts = None
+    if asked.field_parts and (cut_out := fitter.parts_of(minimum)) is not None:
+        parts, problem, minimum = cut_out
+    fit = make_fit(
+        problem, minimum, log, fitter.optimiser(), repeats, began, asked.density_known_to
+    )
+    if parts is not None:
+        fit = in_parts(fit, parts, fitted, experiments[0].scene)
+    elif asked.field_parts:
+        fit = replace(fit, advice=[NO_PARTS, *fit.advice])
+    return told(fit)
 
 
 def _registered(

@@ -16,6 +16,7 @@ import numpy as np
 from pliant.dynamics.model import World
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import LinearMisfit, Pair
+from pliant.inverse.motion.evaluation import robust_size
 from pliant.inverse.motion.problem import Problem
 from pliant.inverse.motion.sensitivity import run_with_tangents
 from pliant.inverse.parameters.recording_blocks import CAMERA_POSE, DEPTHS, POSE
@@ -103,7 +104,7 @@ def register(scene: World, seen: Any, unknowns: UnknownSet) -> Registration | No
         log.info("the body has moved by the first frame: the recording is left where it is.")
         return None
     calibration = unknowns.calibration(unknowns.start())
-    parts = zip(unknowns.members, unknowns.split(unknowns.start()), strict=True)
+    parts = unknowns.each(unknowns.start())
     depths = [(m, q) for m, q in parts if m.name in DEPTHS]
     pose, extent = np.zeros(6), float(np.ptp(scene.body.nodes, axis=0).max())
 
@@ -112,14 +113,14 @@ def register(scene: World, seen: Any, unknowns: UnknownSet) -> Registration | No
 
     begin = found = at(pose, Loss(spacing))
     for _ in range(ROUNDS):
-        loss = Loss(max(seen.noise or 0.0, _spread(found.r), 1e-6 * spacing), "tukey", 4.0)
-        others = [found.by_recording(m.name) * m.slope(q) for m, q in depths]
+        loss = Loss(max(seen.noise or 0.0, robust_size(found.r), 1e-6 * spacing), "tukey", 4.0)
+        others = [found.by_recording(m.name) * m.chart.slope(q) for m, q in depths]
         step, moved = _step(found, tangents, others, loss, extent)
         pose = pose + step
         found = at(pose, loss)
         if moved < STILL * spacing:
             break
-    before, after = _spread(begin.r), _spread(found.r)
+    before, after = robust_size(begin.r), robust_size(found.r)
     off = float(np.sqrt(np.mean((found.by_recording(POSE) @ pose) ** 2)))
     fits = after < FITS * before or after < NOISY * (seen.noise or 0.0)
     if off < max(seen.noise or after, LEAST * spacing) or not fits:
@@ -130,7 +131,8 @@ def register(scene: World, seen: Any, unknowns: UnknownSet) -> Registration | No
 
 def _motion(problem: Problem, q: np.ndarray) -> tuple[Pair, list[Pair]]:
     """The motion at the first frame, and its changes with the unknowns that move it."""
-    system, moment = problem.system, problem.moments_until(None, problem.unknowns.calibration(q))[0]
+    system, calibration = problem.system, problem.unknowns.calibration(q)
+    moment = problem.moments_until(None, calibration)[0][0]
     directions = problem.unknowns.directions(system, q)
     moving = [d for d, m in zip(directions, problem.unknowns.moves, strict=True) if m]
     states: dict[int, list[Pair]] = {}
@@ -144,10 +146,6 @@ def _motion(problem: Problem, q: np.ndarray) -> tuple[Pair, list[Pair]]:
     ends = zip(states[moment.step], states[moment.last], strict=True)
     mixed = [moment.mix(a, b) for a, b in ends]
     return mixed[0], mixed[1:]
-
-
-def _spread(r: np.ndarray) -> float:
-    return float(1.4826 * np.median(np.abs(r)))
 
 
 def _step(

@@ -143,7 +143,7 @@ def _recording_columns(
     for m in held:
         own = slice(first, first + m.size)
         columns[m.name] = {k: f.J[:, own] for k, f in moved.frames.items()}
-        at[m.name] = (m.start, m.slope(np.zeros(m.size)))
+        at[m.name] = (m.start, m.chart.slope(np.zeros(m.size)))
         first += m.size
     return moved, at, columns
 

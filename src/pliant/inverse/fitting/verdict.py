@@ -9,8 +9,8 @@ from pliant.core.lengths import length
 from pliant.inverse.fitting.identifiability import FEW_WILD, WILD
 from pliant.inverse.fitting.total_error import ErrorBudget
 from pliant.inverse.joint.joint_problem import AnyProblem
-from pliant.inverse.motion.evaluation import Evaluation
-from pliant.inverse.motion.problem import INVISIBLE
+from pliant.inverse.motion.evaluation import Evaluation, rms
+from pliant.inverse.motion.gradient_check import INVISIBLE
 from pliant.inverse.parameters.charts import POISSON_RANGE
 
 ABOVE_NOISE = 2.0
@@ -72,7 +72,7 @@ def way_back(problem: AnyProblem, e: Evaluation, signs: np.ndarray | None = None
         weight.append(e.loss(f.r[both])[1])
     J, change, weight = np.concatenate(J), np.concatenate(change), np.concatenate(weight)
     promised = J @ d
-    if not len(d) or _rms(promised) + _rms(change) < INVISIBLE * problem.spacing:
+    if not len(d) or rms(promised) + rms(change) < INVISIBLE * problem.spacing:
         return None
     apart = np.abs(change - promised)
     kept = apart <= np.quantile(apart, 1.0 - SLIPPED)
@@ -81,11 +81,7 @@ def way_back(problem: AnyProblem, e: Evaluation, signs: np.ndarray | None = None
     back = np.linalg.lstsq(H, J.T @ (weight * change), rcond=None)[0]
     miss, whole = back - d, d @ H @ d
     left = float(np.sqrt(max(miss @ H @ miss, 0.0) / max(whole, 1e-300)))
-    return Return(left, _rms(promised) / max(_rms(change), 1e-300))
-
-
-def _rms(r: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(r**2))) if len(r) else 0.0
+    return Return(left, rms(promised) / max(rms(change), 1e-300))
 
 
 def reasons_against(
@@ -117,7 +113,7 @@ def reasons_against(
 
 def _impossible(problem: AnyProblem, q: np.ndarray) -> list[str]:
     """Ends that no material has."""
-    found = dict(zip(problem.unknowns.labels, problem.unknowns.values(q), strict=True))
+    found = problem.unknowns.named(problem.unknowns.values(q))
     if found.get("poisson_ratio", 0.0) > POISSON_RANGE[0] + AT_END:
         return []
     return [
@@ -133,7 +129,7 @@ def _misfit(problem: AnyProblem, e: Evaluation, noise: float, budget: ErrorBudge
         far = float(np.mean(np.abs(e.usable) > WILD * noise)) if len(e.usable) else 0.0
         size = e.spread
         if e.loss.kind != "tukey":  # which leaves strangers aside; the others have fitted them
-            size = max(size, _rms(np.minimum(np.abs(e.usable), WILD * noise)))
+            size = max(size, rms(np.minimum(np.abs(e.usable), WILD * noise)))
         if size > ABOVE_NOISE * noise or far > FEW_WILD:
             return [
                 f"The residuals ({length(e.rms)}) are far above the noise ({length(noise)}): the "

@@ -64,7 +64,7 @@ class JointProblem:
             self.sharing.home, self.unknowns.members, self.unknowns.split(q), strict=True
         ):
             p = self.parts[k]
-            out.append(m.size_of(m.value(own), p.scene, p.last_step * p.scene.dt))
+            out.append(m.size_of(own, p.scene, p.last_step * p.scene.dt))
         return np.concatenate(out)
 
     def cautions(self, q: np.ndarray) -> list[str]:
@@ -75,6 +75,11 @@ class JointProblem:
     def _loss(self, k: int, loss: Loss) -> Loss:
         """The loss of an experiment's own residuals."""
         return Loss(loss.sigma / self.weights[k], loss.kind, loss.cutoff)
+
+    def each(self, q: np.ndarray, loss: Loss) -> list[tuple[Problem, np.ndarray, Loss]]:
+        """The problem of each experiment with its share of q and its loss."""
+        own = enumerate(zip(self.parts, self.sharing.place, strict=True))
+        return [(part, q[place], self._loss(k, loss)) for k, (part, place) in own]
 
     def _horizon(self, k: int, horizon: int | None) -> int | None:
         if horizon is None:
@@ -93,10 +98,10 @@ class JointProblem:
     ) -> Evaluation:
         """Simulate all at q, each up to its share of `horizon`, and collect the misfit."""
         frames: dict[int, FrameMisfit] = {}
-        for k, (part, place) in enumerate(zip(self.parts, self.sharing.place, strict=True)):
+        for k, (part, own, its) in enumerate(self.each(q, loss)):
             e = part.evaluate(
-                q[place], self._loss(k, loss), derivatives=derivatives,
-                horizon=self._horizon(k, horizon), tolerance=tolerance,
+                own, its, derivatives=derivatives, horizon=self._horizon(k, horizon),
+                tolerance=tolerance,
             )  # fmt: skip
             frames |= self._taken(k, e, len(q) if derivatives else 0)
         return self.evaluation(q, loss, frames)
@@ -104,8 +109,8 @@ class JointProblem:
     def at_rest(self, q: np.ndarray, loss: Loss) -> Evaluation:
         """The misfit of bodies that do not move at all."""
         frames: dict[int, FrameMisfit] = {}
-        for k, (part, place) in enumerate(zip(self.parts, self.sharing.place, strict=True)):
-            frames |= self._taken(k, part.at_rest(q[place], self._loss(k, loss)), 0)
+        for k, (part, own, its) in enumerate(self.each(q, loss)):
+            frames |= self._taken(k, part.at_rest(own, its), 0)
         return self.evaluation(q, loss, frames)
 
     def _taken(self, k: int, e: Evaluation, width: int) -> dict[int, FrameMisfit]:
@@ -196,25 +201,16 @@ class JointProblem:
         """Misfit and gradient by the adjoints of all."""
         frames: dict[int, FrameMisfit] = {}
         total = np.zeros(len(q))
-        for k, (part, place) in enumerate(zip(self.parts, self.sharing.place, strict=True)):
-            own = self._loss(k, loss)
-            e, g = part.gradient(q[place], own, horizon=self._horizon(k, horizon))
+        for k, (part, own, its) in enumerate(self.each(q, loss)):
+            e, g = part.gradient(own, its, horizon=self._horizon(k, horizon))
             frames |= self._taken(k, e, 0)
-            total[place] += g
+            total[self.sharing.place[k]] += g
         found = self.evaluation(q, loss, frames)
         return found, total if found.prior is None else total + found.prior[1]
 
     def penalty_hessian(self, q: np.ndarray) -> sparse.csr_array:
         """Hessian (p, p) of the priors."""
         return sparse.csr_array(sparse.diags_array(self.unknowns.prior_terms(q)[2]))
-
-    def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> tuple[float, float]:
-        """The worst of all; see Problem."""
-        own = [
-            p.gradient_mismatch(q[place], self._loss(k, loss))
-            for k, (p, place) in enumerate(zip(self.parts, self.sharing.place, strict=True))
-        ]
-        return max(a for a, _ in own), max(b for _, b in own)
 
     def step_times(self) -> dict[str, float]:
         """Milliseconds of a step, of the mean experiment."""

@@ -11,7 +11,7 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.observe.calibration import Sight
 from pliant.observe.observations import Observations
-from pliant.observe.raycast import Hits, SurfaceQueries
+from pliant.observe.raycast import SurfaceQueries
 
 GRAZING = 0.15
 """Cosine below which a ray meets the surface too flatly to say where it is: its depth changes by
@@ -77,34 +77,25 @@ def depth_residuals(queries: SurfaceQueries, seen: Sight, near: float) -> Residu
     out.usable[hits.item] = cosine < -GRAZING
     missed = np.setdiff1d(np.arange(n), hits.item, assume_unique=True)
     if len(missed):
-        far = foot_residuals_at(queries, seen.points[missed])
+        far = foot_residuals(queries, seen.points[missed])
         out.r[missed], out.corners[missed], out.slope[missed] = far.r, far.corners, far.slope
         # a ray that just misses says nothing but that the silhouette is near
         out.usable[missed] = np.abs(far.r) > near
     return out
 
 
-def foot_residuals_at(queries: SurfaceQueries, points: np.ndarray) -> Residuals:
-    """Signed distance of points to the deformed surface, derivative at the foot point."""
-    hits = queries.nearest(points)
-    return Residuals(
-        hits.distance,
-        queries.triangles[hits.triangle],
-        -hits.bary[:, :, None] * hits.normal[:, None, :],
-        np.ones(len(points), bool),
-        points,
-    )
-
-
 def foot_residuals(
-    queries: SurfaceQueries, points: np.ndarray, curvature: np.ndarray | None, noise: float
+    queries: SurfaceQueries,
+    points: np.ndarray,
+    curvature: np.ndarray | None = None,
+    noise: float = 0.0,
 ) -> Residuals:
-    """Distance to the foot point with the curvature shift removed (for unorganised points).
+    """Signed distance to the deformed surface, derivative at the foot point.
 
     On a surface with mean curvature H, isotropic noise sigma moves the mean distance by sigma^2 H;
     curvature: (points,) mean curvature of the surface at its points, None for no correction.
     """
-    hits: Hits = queries.nearest(points)
+    hits = queries.nearest(points)
     corners = queries.triangles[hits.triangle]
     r = hits.distance.copy()
     if curvature is not None and noise > 0.0:

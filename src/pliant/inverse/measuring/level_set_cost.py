@@ -106,17 +106,21 @@ class LevelSetMeasure(Measure):
                 values = forward_advect(places, values.reshape(-1), grid.shape).values
             self._targets.append(np.arctan(values / h))
 
-    def residuals(self, frame: int, u: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """r (m,) [m] and its derivative by phi (m,), at the nodes of the frame's grid."""
-        found = self._advected(frame, u)
-        return self._compared(frame, found)
+    def residuals(
+        self, frame: int, u: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, ForwardAdvection]:
+        """r (m,) [m], its derivative by phi (m,) at the nodes of the frame's grid, and phi."""
+        found = carried(self._moving, u, self._grids[frame])
+        h = self._moving.spacing
+        x = found.values / h
+        r = h * (np.arctan(x) - self._targets[frame])
+        return r.reshape(-1), (1.0 / (1.0 + x * x)).reshape(-1), found
 
     def linear(
         self, frame: int, state: Pair, loss: Loss, calibration: Calibration = NONE
     ) -> LinearMisfit:
         """See inverse.measuring.measures.Measure."""
-        found = self._advected(frame, state[0])
-        r, slope = self._compared(frame, found)
+        r, slope, found = self.residuals(frame, state[0])
         h = self._moving.spacing
 
         def along(changes: Sequence[Pair]) -> np.ndarray:
@@ -130,15 +134,6 @@ class LevelSetMeasure(Measure):
             return bar, np.zeros_like(bar)
 
         return LinearMisfit(r, np.ones(len(r), bool), along, pull)
-
-    def _compared(self, frame: int, found: ForwardAdvection) -> tuple[np.ndarray, np.ndarray]:
-        h = self._moving.spacing
-        x = found.values / h
-        r = h * (np.arctan(x) - self._targets[frame])
-        return r.reshape(-1), (1.0 / (1.0 + x * x)).reshape(-1)
-
-    def _advected(self, frame: int, u: np.ndarray) -> ForwardAdvection:
-        return carried(self._moving, u, self._grids[frame])
 
     def _grid(self, field: SampledField) -> Grid:
         """The body's lattice over an observed field's grid, with room for the kernel."""

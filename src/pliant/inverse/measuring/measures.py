@@ -70,6 +70,10 @@ class LinearMisfit:
         """(m,) so that the cost's derivative by r is weight * r; zero where not usable."""
         return np.where(self.usable, loss(self.r)[1], 0.0)
 
+    def alone(self) -> FrameMisfit:
+        """Without derivatives."""
+        return FrameMisfit(self.r, np.zeros((len(self.r), 0)), self.usable)
+
 
 def beside(columns: Sequence[np.ndarray], rows: int) -> np.ndarray:
     """Columns as a matrix, which may have none."""
@@ -103,18 +107,6 @@ class Measure:
                 f"'{name}' is unknown, but nothing of this recording depends on it; what may be "
                 f"unknown of it: {', '.join(known)}."
             )
-
-    def misfit(self, frame: int, state: Pair, tangents: list[Pair], loss: Loss) -> FrameMisfit:
-        """Residuals of a frame and their derivatives along tangents."""
-        found = self.linear(frame, state, loss)
-        return FrameMisfit(found.r, found.along(tangents), found.usable)
-
-    def dual(self, frame: int, state: Pair, loss: Loss) -> tuple[FrameMisfit, Pair]:
-        """Residuals, and the derivative of the frame's cost by the state."""
-        found = self.linear(frame, state, loss)
-        none = np.zeros((len(found.r), 0))
-        bar = found.pull(found.weight(loss) * found.r)
-        return FrameMisfit(found.r, none, found.usable), bar
 
 
 class SurfaceMeasure(Measure):

@@ -20,6 +20,7 @@ from scipy.spatial import KDTree
 
 from pliant.core.errors import BadInput
 from pliant.core.lengths import length
+from pliant.core.vectors import in_space
 from pliant.dynamics.model import World
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import LinearMisfit, Measure, Pair, beside
@@ -82,7 +83,7 @@ class TrackMeasure(Measure):
         if seen.dim != scene.dim:
             raise BadInput(f"The tracked points are {seen.dim}D, the body {scene.dim}D.")
         self._seen, self._dim = seen, scene.dim
-        self._nodes = _three(body.nodes)
+        self._nodes = in_space(body.nodes)
         if seen.at is None:
             log.warning(
                 "The tracks do not say which material points they are: the first positions seen, "
@@ -90,10 +91,10 @@ class TrackMeasure(Measure):
             )
         at = seen.first() if seen.at is None else np.asarray(seen.at)
         material, beyond = _on_body(body, at, seen.names)
-        self._offset = _three(beyond if seen.offset is None else beyond + seen.offset)
+        self._offset = in_space(beyond if seen.offset is None else beyond + seen.offset)
         self._carried = _embedding(body, material)
         self._material, self._spread_map = material, None
-        self._positions, self._present = _three(seen.positions), seen.present
+        self._positions, self._present = in_space(seen.positions), seen.present
         weight = np.ones(len(seen)) if seen.sigma is None else seen.noise / np.asarray(seen.sigma)
         self._weight = weight
         self.times = [(k, float(t)) for k, t in enumerate(seen.times) if self._present[k].any()]
@@ -214,13 +215,6 @@ def with_places(
         for i, sigma in enumerate(np.repeat(np.asarray(seen.at_sigma), 3)):
             known.setdefault(f"{PLACES}[{i}]", Prior(0.0, float(sigma)))
     return starts, known
-
-
-def _three(points: np.ndarray) -> np.ndarray:
-    """Vectors of a plane as vectors of space."""
-    if points.shape[-1] == 3:
-        return np.array(points, float)
-    return np.concatenate([points, np.zeros((*points.shape[:-1], 1))], axis=-1)
 
 
 def _on_body(body, at: np.ndarray, names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -9,6 +9,16 @@ from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import FrameMisfit
 
 
+def rms(r: np.ndarray) -> float:
+    """Root mean square of residuals, 0 for none."""
+    return float(np.sqrt(np.mean(r**2))) if len(r) else 0.0
+
+
+def robust_size(r: np.ndarray) -> float:
+    """Robust standard deviation of residuals: 1.4826 times the median size; 0 for none."""
+    return float(1.4826 * np.median(np.abs(r))) if len(r) else 0.0
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """The misfit at q, frame by frame; costs and Gauss-Newton models follow for any loss."""
@@ -83,26 +93,24 @@ class Evaluation:
     @property
     def rms(self) -> float:
         """Root mean square of the residuals [m]."""
-        return float(np.sqrt(np.mean(self.usable**2))) if len(self.usable) else 0.0
+        return rms(self.usable)
 
     @property
     def spread(self) -> float:
-        """Robust standard deviation of the residuals [m]: 1.4826 times the median size."""
-        return float(1.4826 * np.median(np.abs(self.usable))) if len(self.usable) else 0.0
+        """Robust standard deviation of the residuals [m]."""
+        return robust_size(self.usable)
 
     @property
     def worst_spread(self) -> float:
         """The largest of the frames' robust standard deviations [m]: a late frame may be far off
         while most are near.
         """
-        own = (np.abs(f.r[f.usable]) for f in self.frames.values() if f.usable.any())
-        return max((float(1.4826 * np.median(r)) for r in own), default=0.0)
+        return max((robust_size(f.r[f.usable]) for f in self.frames.values()), default=0.0)
 
     @property
     def frame_rms(self) -> np.ndarray:
         """Root mean square of each frame's residuals [m], zero for frames without any."""
         out = np.zeros(self.frame_count)
         for k, f in self.frames.items():
-            if f.usable.any():
-                out[k] = np.sqrt(np.mean(f.r[f.usable] ** 2))
+            out[k] = rms(f.r[f.usable])
         return out

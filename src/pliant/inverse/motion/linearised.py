@@ -43,8 +43,7 @@ class Linearised:
         self._problem, self._tolerance = problem, tolerance
         self._horizon = horizon
         calibration = problem.unknowns.calibration(q)
-        self._moments = problem.moments_until(horizon, calibration)
-        steps = max(m.last for m in self._moments) if self._moments else 0
+        self._moments, steps = problem.moments_until(horizon, calibration)
         self._scene = problem.unknowns.apply(problem.scene, q)
         problem.system.update(self._scene)
         self._states = run(problem.system, steps) if states is None else states
@@ -59,7 +58,7 @@ class Linearised:
             self._by[m.frame] = problem.by_recording(found, m, ends)
             self._linear[m.frame] = found
             self._weight[m.frame] = found.weight(loss)
-            frames[m.frame] = FrameMisfit(found.r, np.zeros((len(found.r), 0)), found.usable)
+            frames[m.frame] = found.alone()
         self.evaluation: Evaluation = problem.evaluation(q, loss, frames)
 
     def under(self, loss: Loss) -> "Linearised":

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Protocol
 
 import numpy as np
 from scipy import sparse
 
 from pliant.dynamics.model import Parameters, State, World
-from pliant.inverse.measuring.costs import Residuals
+from pliant.inverse.fields.field_penalty import BodyPenalty
 from pliant.inverse.measuring.level_set_cost import LevelSets
 from pliant.inverse.measuring.losses import Loss
 from pliant.inverse.measuring.measures import (
@@ -17,7 +16,6 @@ from pliant.inverse.measuring.measures import (
     LinearMisfit,
     NodeMotions,
     Pair,
-    SurfaceMeasure,
     make_measure,
 )
 from pliant.inverse.motion.checkpoints import Checkpoints, states_within
@@ -32,39 +30,9 @@ from pliant.inverse.parameters.recording_blocks import (
     recording_part,
 )
 from pliant.inverse.parameters.unknowns import UnknownSet
-from pliant.observe.calibration import NONE, Calibration
+from pliant.observe.calibration import Calibration
 from pliant.observe.observations import Observations
 from pliant.observe.tracks import TrackedPoints
-
-
-class Regulariser(Protocol):
-    """A penalty on q beside the data, for fields."""
-
-    def __call__(self, q: np.ndarray) -> tuple[float, np.ndarray]:
-        """Cost and gradient (p,)."""
-        ...
-
-    def hessian(self, q: np.ndarray) -> sparse.csr_array:
-        """(p, p), positive semidefinite, possibly an approximation."""
-        ...
-
-
-INVISIBLE = 1e-5
-"""Motions by an unknown, in spacings, of which tangent and adjoint hold rounding only."""
-
-
-CHANGES = (1e-3, 1e-4)
-"""Of the unknowns, in free coordinates, for the difference that checks the tangents."""
-
-MOST_CHANGE = 30.0
-"""Times these for unknowns of which little is seen."""
-
-CLOSE = 0.01
-"""Relative difference at which no smaller change is tried."""
-
-KEPT = 0.8
-"""Share of the residuals that move which is compared with differences: the rest are rays that slip
-off a silhouette and feet that jump to another place."""
 
 
 class Problem:
@@ -89,7 +57,7 @@ class Problem:
         tangent_tolerance: float | None = None,
         jacobian_tolerance: float | None = None,
         memory_limit: float | None = None,
-        regulariser: Regulariser | None = None,
+        regulariser: BodyPenalty | None = None,
         memory: Memory | None = None,
     ):
         self.measure = make_measure(scene, seen, cost)
@@ -121,13 +89,9 @@ class Problem:
         tolerance: of their solves, jacobian_tolerance unless told.
         """
         self.system.update(self.unknowns.apply(self.scene, q))
-        if runner is not run_with_tangents:
-            return self.evaluation(
-                q, loss, self._simulated(q, loss, derivatives, horizon, runner, tolerance)
-            )
         what = self.asked("evaluate", q, loss, horizon, derivatives, tolerance)
         answer = remembered(
-            self.memory, what,
+            self.memory if runner is run_with_tangents else None, what,
             lambda: packed(self._simulated(q, loss, derivatives, horizon, runner, tolerance)),
         )  # fmt: skip
         return self.evaluation(q, loss, unpacked(answer))
@@ -149,8 +113,7 @@ class Problem:
     ) -> dict[int, FrameMisfit]:
         """The misfit at q, where the system is, frame by frame."""
         calibration = self.unknowns.calibration(q)
-        moments = self.moments_until(horizon, calibration)
-        steps = max(m.last for m in moments) if moments else 0
+        moments, steps = self.moments_until(horizon, calibration)
         directions = self.unknowns.directions(self.system, q) if derivatives else []
         moving = [k for k, d in enumerate(directions) if moving_part(d)]
         frames: dict[int, FrameMisfit] = {}
@@ -210,6 +173,10 @@ class Problem:
         """Where the method rivals the unknowns."""
         return self.system.scene.cautions(self.unknowns.labels, self.unknowns.values(q))
 
+    def each(self, q: np.ndarray, loss: Loss) -> list[tuple["Problem", np.ndarray, Loss]]:
+        """The problem of each experiment with its share of q and its loss; this is one."""
+        return [(self, q, loss)]
+
     def parts_of(self, e: Evaluation) -> list[Evaluation]:
         """The misfit of each experiment; this is one."""
         return [e]
@@ -226,11 +193,10 @@ class Problem:
         """The misfit of a body that does not move at all; nothing is simulated."""
         calibration = self.unknowns.calibration(q)
         none = np.zeros((len(self.scene.body.nodes), 3))
-        still = (none, none)
-        frames = {}
-        for m in self.moments:
-            found = self.measure.linear(m.frame, still, loss, calibration)
-            frames[m.frame] = FrameMisfit(found.r, np.zeros((len(found.r), 0)), found.usable)
+        frames = {
+            m.frame: self.measure.linear(m.frame, (none, none), loss, calibration).alone()
+            for m in self.moments
+        }
         return self.evaluation(q, loss, frames)
 
     def _report(self, step: int, steps: int) -> None:
@@ -238,16 +204,16 @@ class Problem:
             self._progress(step, steps)
 
     def moments_until(
-        self, horizon: int | None = None, calibration: Calibration = NONE
-    ) -> list[Moment]:
-        """Of the frames up to step `horizon`, by the scene's clock."""
-        times, dt = dict(self.measure.times), self.scene.dt
-        offset = calibration.time_offset
-        return [
-            m if offset == 0.0 else Moment.at(m.frame, times[m.frame] + offset, dt)
+        self, horizon: int | None, calibration: Calibration
+    ) -> tuple[list[Moment], int]:
+        """Of the frames up to step `horizon`, by the scene's clock, and the last one's step."""
+        times, offset = dict(self.measure.times), calibration.time_offset
+        here = [
+            m if offset == 0.0 else Moment.at(m.frame, times[m.frame] + offset, self.scene.dt)
             for m in self.moments
             if horizon is None or m.last <= horizon
         ]
+        return here, max((m.last for m in here), default=0)
 
     def by_recording(
         self, found: LinearMisfit, moment: Moment, ends: tuple[Pair, Pair]
@@ -288,8 +254,7 @@ class Problem:
     def _walked(self, q: np.ndarray, loss: Loss, horizon: int | None) -> Answer:
         """Misfit and gradient of the data at q, where the system is."""
         calibration = self.unknowns.calibration(q)
-        moments = self.moments_until(horizon, calibration)
-        steps = max(m.last for m in moments) if moments else 0
+        moments, steps = self.moments_until(horizon, calibration)
         t0 = perf_counter()
         states = states_within(self.system, steps, self._memory_limit)
         if not isinstance(states, Checkpoints):
@@ -298,7 +263,7 @@ class Problem:
 
         def dual_of(m: Moment, motion: Pair) -> tuple[LinearMisfit, np.ndarray]:
             found = self.measure.linear(m.frame, motion, loss, calibration)
-            frames[m.frame] = FrameMisfit(found.r, np.zeros((len(found.r), 0)), found.usable)
+            frames[m.frame] = found.alone()
             return found, found.weight(loss) * found.r
 
         dual = self.walk_back(states, moments, dual_of)
@@ -363,64 +328,7 @@ class Problem:
         own = sparse.csr_array(sparse.diags_array(diagonal))
         return own if self._regulariser is None else own + self._regulariser.hessian(q)
 
-    def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> tuple[float, float]:
-        """How far the tangents over the first frame are from the adjoint, and from differences.
-
-        Relative to a gradient at least as large as motions of INVISIBLE spacings would make it.
-        """
-        horizon = max(1, min(m.last for m in self.moments))
-        e = self.evaluate(q, loss, horizon=horizon, tolerance=self.tangent_tolerance)
-        tangent, adjoint = e.model[1], self.gradient(q, loss, horizon=horizon)[1]
-        invisible = INVISIBLE * self.spacing
-        pull = sum(float(np.abs(loss(f.r)[1] * f.r)[f.usable].sum()) for f in e.frames.values())
-        least = max(invisible * pull, 1e-300)
-        apart = float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), least))
-        seen = np.sqrt(sum(np.square(f.J[f.usable]).sum(axis=0) for f in e.frames.values()))
-        # all unknowns at once, those of which less is seen changed by more
-        d = np.minimum(seen.max() / np.maximum(seen, 1e-300), MOST_CHANGE)
-        if not seen.any():  # nothing is seen of any, or all derivatives are lost: differences tell
-            d[:] = 1.0
-        d[1::2] *= -1.0
-        off = np.inf
-        for h in CHANGES:
-            up, down = (
-                self.evaluate(q + step * d, loss, derivatives=False, horizon=horizon).frames
-                for step in (h, -h)
-            )
-            off = min(off, _difference_error(e.frames, up, down, h, d, invisible))
-            if off < CLOSE:
-                break
-        return apart, off
-
-    def residuals(
-        self, frame: int, u: np.ndarray, loss: Loss, calibration: Calibration = NONE
-    ) -> Residuals:
-        """Residuals of one frame of surface points for a displacement (nodes, 3)."""
-        assert isinstance(self.measure, SurfaceMeasure)
-        return self.measure.residuals(frame, u, loss, calibration)
-
     def step_times(self) -> dict[str, float]:
         """Milliseconds of a step forward and of one back, as this problem's runs took them."""
         best = self.clock.best
         return {f"{name}_ms": 1e3 * best.get(name, 0.0) for name in ("forward", "adjoint")}
-
-
-def _difference_error(
-    at: dict[int, FrameMisfit],
-    up: dict[int, FrameMisfit],
-    down: dict[int, FrameMisfit],
-    h: float,
-    d: np.ndarray,
-    invisible: float,
-) -> float:
-    """Relative error of J d against (r(q + h d) - r(q - h d)) / 2h, residual by residual."""
-    tangents, differences = [], []
-    for k, f in at.items():
-        both = f.usable & up[k].usable & down[k].usable
-        tangents.append(f.J[both] @ d)
-        differences.append((up[k].r - down[k].r)[both] / (2.0 * h))
-    along, found = np.concatenate(tangents), np.concatenate(differences)
-    error, size = np.abs(along - found), np.maximum(np.abs(along), np.abs(found))
-    visible = np.flatnonzero(size > max(1e-3 * size.max(initial=0.0), invisible))
-    kept = visible[np.argsort(error[visible])][: int(np.ceil(KEPT * len(visible)))]
-    return float(error[kept].sum() / max(size[kept].sum(), 1e-300))

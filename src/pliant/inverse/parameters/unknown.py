@@ -36,29 +36,15 @@ class Unknown:
         """Number of free coordinates."""
         return len(self.labels)
 
-    def coordinates(self, value: np.ndarray) -> np.ndarray:
-        """q of a value."""
-        return self.chart.coordinates(value)
-
-    def value(self, q: np.ndarray) -> np.ndarray:
-        """Value at q, one number per label (in the units of the table)."""
-        return self.chart.value(q)
-
-    def slope(self, q: np.ndarray) -> np.ndarray:
-        """d value / d q per component, for error bars."""
-        return self.chart.slope(q)
-
-    def size_of(self, value: np.ndarray, scene: Any, duration: float) -> np.ndarray:
+    def size_of(self, q: np.ndarray, scene: Any, duration: float) -> np.ndarray:
         """What error bars are judged by, per component (see Block.sizes); a radian for angles."""
-        return np.ones(self.size) if self.chart.angles else self.block.sizes(value, scene, duration)
+        if self.chart.angles:
+            return np.ones(self.size)
+        return self.block.sizes(self.chart.value(q), scene, duration)
 
     def apply(self, scene: Any, q: np.ndarray) -> Any:
         """The scene with this unknown set."""
         return self.block.put(scene, self.chart.setting(q))
-
-    def directions(self, model: Model, q: np.ndarray) -> list[Parameters]:
-        """How the model's parameters move with each component of q."""
-        return [self.along(model, q, unit) for unit in np.eye(self.size)]
 
     def along(self, model: Model, q: np.ndarray, dq: np.ndarray) -> Parameters:
         """How the model's parameters move with q along dq."""

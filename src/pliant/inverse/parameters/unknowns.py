@@ -4,7 +4,7 @@ What may be unknown is what the scene says (`scene.blocks`, for bodies dynamics.
 what is not known of a recording (`recording_blocks`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -89,10 +89,23 @@ class UnknownSet:
                         if np.isfinite(value):
                             at = np.array(m.start, float)
                             at[i] = value
-                            ends[side] = float(m.coordinates(at)[i])
+                            ends[side] = float(m.chart.coordinates(at)[i])
                 lower.append(ends[0])
                 upper.append(ends[1])
         return np.array(lower), np.array(upper)
+
+    def within(self, q: np.ndarray) -> np.ndarray:
+        """The nearest q that keeps to the bounds."""
+        return np.clip(q, *self.limits())
+
+    def held(self, q: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+        """(p,): whether a bound keeps a component from falling with the cost."""
+        lower, upper = self.limits()
+        return ((q <= lower) & (gradient > 0.0)) | ((q >= upper) & (gradient < 0.0))
+
+    def named(self, numbers: np.ndarray) -> dict[str, float]:
+        """One number per component by its label."""
+        return dict(zip(self.labels, numbers.tolist(), strict=True))
 
     def prior_terms(self, q: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """Cost of the priors, its gradient (p,) and the diagonal of its Hessian (p,), by q."""
@@ -115,50 +128,48 @@ class UnknownSet:
 
     def start(self) -> np.ndarray:
         """q of the start values."""
-        return np.concatenate([m.coordinates(m.start) for m in self.members])
+        return np.concatenate([m.chart.coordinates(m.start) for m in self.members])
 
     def split(self, q: np.ndarray) -> list[np.ndarray]:
         """The part of q that belongs to each member."""
         cuts = np.cumsum([m.size for m in self.members])[:-1]
         return np.split(q, cuts)
 
+    def each(self, q: np.ndarray) -> Iterator[tuple[Unknown, np.ndarray]]:
+        """The members, each with its part of q."""
+        return zip(self.members, self.split(q), strict=True)
+
     def values(self, q: np.ndarray) -> np.ndarray:
         """Values, one per component."""
-        return np.concatenate(
-            [m.value(p) for m, p in zip(self.members, self.split(q), strict=True)]
-        )
+        return np.concatenate([m.chart.value(p) for m, p in self.each(q)])
 
     def slopes(self, q: np.ndarray) -> np.ndarray:
-        """d value / d q, one per component."""
-        return np.concatenate(
-            [m.slope(p) for m, p in zip(self.members, self.split(q), strict=True)]
-        )
+        """d value / d q, one per component, for error bars."""
+        return np.concatenate([m.chart.slope(p) for m, p in self.each(q)])
 
     def sizes(self, q: np.ndarray, scene: Any, duration: float) -> np.ndarray:
         """What the error bar of each component is judged by."""
-        parts = zip(self.members, self.split(q), strict=True)
-        return np.concatenate([m.size_of(m.value(p), scene, duration) for m, p in parts])
+        return np.concatenate([m.size_of(p, scene, duration) for m, p in self.each(q)])
 
     def apply(self, scene: Any, q: np.ndarray) -> Any:
         """The scene with all unknowns set."""
-        for m, p in zip(self.members, self.split(q), strict=True):
+        for m, p in self.each(q):
             scene = m.apply(scene, p)
         return scene
 
     def calibration(self, q: np.ndarray) -> Calibration:
         """What a recording is corrected by."""
         out = Calibration()
-        for m, p in zip(self.members, self.split(q), strict=True):
+        for m, p in self.each(q):
             if isinstance(m.block, RecordingBlock):
                 out = m.block.correct(out, m.chart.setting(p))
         return out
 
     def recording_members(self, q: np.ndarray) -> list[Unknown]:
         """Those of the recording, starting where they are at q."""
-        parts = zip(self.members, self.split(q), strict=True)
         return [
-            replace(m, chart=replace(m.chart, start=m.value(own)))
-            for m, own in parts
+            replace(m, chart=replace(m.chart, start=m.chart.value(own)))
+            for m, own in self.each(q)
             if isinstance(m.block, RecordingBlock)
         ]
 
@@ -175,21 +186,15 @@ class UnknownSet:
 
     def directions(self, model: Model, q: np.ndarray) -> list[Parameters]:
         """One direction of the parameters per component."""
-        return [
-            d
-            for m, p in zip(self.members, self.split(q), strict=True)
-            for d in m.directions(model, p)
-        ]
+        return [m.along(model, p, e) for m, p in self.each(q) for e in np.eye(m.size)]
 
     def along(self, model: Model, q: np.ndarray, dq: np.ndarray) -> Parameters:
         """The direction of a change dq of all components."""
         total = Parameters()
-        for m, p, d in zip(self.members, self.split(q), self.split(dq), strict=True):
+        for (m, p), d in zip(self.each(q), self.split(dq), strict=True):
             total.plus(1.0, m.along(model, p, d))
         return total
 
     def pull(self, model: Model, q: np.ndarray, dual: Parameters) -> np.ndarray:
         """Gradient by q."""
-        return np.concatenate(
-            [m.pull(model, p, dual) for m, p in zip(self.members, self.split(q), strict=True)]
-        )
+        return np.concatenate([m.pull(model, p, dual) for m, p in self.each(q)])

@@ -7,7 +7,7 @@ import numpy as np
 from pliant.app.editor.context import Context
 from pliant.app.editor.region_handle import RegionHandle, editable, make_region, region_size
 from pliant.app.editor.session import held_points
-from pliant.app.editor.worker import three
+from pliant.core.vectors import in_space
 
 NONE = "none"
 HELD_COLOR = (200, 40, 60)
@@ -100,7 +100,7 @@ class BoundaryPanel:
         self.refresh()
 
     def _add(self, kind: str) -> None:
-        nodes = three(self.context.session.body.nodes)
+        nodes = in_space(self.context.session.body.nodes)
         lo, hi = nodes.min(axis=0), nodes.max(axis=0)
         size = hi - lo
         place = np.array([lo[0], 0.5 * (lo[1] + hi[1]), 0.5 * (lo[2] + hi[2])])

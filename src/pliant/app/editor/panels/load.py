@@ -7,7 +7,7 @@ import numpy as np
 
 from pliant.app.editor.context import Context
 from pliant.app.editor.region_handle import RegionHandle, editable, make_region, region_size
-from pliant.app.editor.worker import three
+from pliant.core.vectors import in_space
 from pliant.dynamics.loads import Pressure, Traction
 
 NONE = "none"
@@ -73,7 +73,7 @@ class LoadPanel:
     def refresh(self) -> None:
         """Show gravity and the selected load."""
         session, loads = self.context.session, self._loads
-        self.gravity.value = tuple(three(np.array([session.scene.gravity]))[0].tolist())
+        self.gravity.value = tuple(in_space(np.array([session.scene.gravity]))[0].tolist())
         self.selected = min(self.selected, max(len(loads) - 1, 0))
         names = tuple(f"{i + 1}: {load['type']}" for i, load in enumerate(loads)) or (NONE,)
         if self.which.options != names:
@@ -86,7 +86,7 @@ class LoadPanel:
         if kind == "pressure":
             self.pressure.value = float(load["pressure"])
         elif kind:
-            self.force.value = tuple(three(np.array([load["force"]]))[0].tolist())
+            self.force.value = tuple(in_space(np.array([load["force"]]))[0].tolist())
         region = load.get("region")
         can = region is not None and editable(region)
         for handle in (self.center, self.size, self.pick):

@@ -1,14 +1,41 @@
-"""What a fit of a scene's numbers cannot tell, whatever its residuals are, a sentence each."""
+"""What to know before trusting a run of a scene, or a fit of its numbers, a sentence each."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from pliant.dynamics.own_weight import weight_warning
 from pliant.dynamics.scene import Scene
+from pliant.dynamics.step_quality import step_warnings
+
+
+def run_warnings(
+    scene: Scene, times: np.ndarray, inverted: np.ndarray, velocities: np.ndarray
+) -> list[str]:
+    """What to know before trusting a run; velocities: of frames one step apart."""
+    return [
+        *weight_warning(scene),
+        *_inversion_warning(scene, times, inverted),
+        *step_warnings(scene, velocities),
+    ]
+
+
+def _inversion_warning(scene: Scene, times: np.ndarray, inverted: np.ndarray) -> list[str]:
+    """A sentence where cells were inside out, and what to do about it."""
+    bad = np.flatnonzero(inverted > 0)
+    if not len(bad):
+        return []
+    cells, first = len(scene.body.cells), float(times[bad[0]])
+    stays = bool(inverted[-1] > 0)
+    until = "on" if stays else f"to t = {float(times[bad[-1]]):.4g} s"
+    return [
+        f"{int(inverted.max())} of {cells} cells are inside out from t = {first:.4g} s {until}: "
+        f"use dt <= {scene.dt / 4.0:.2g} s, smaller cells, or a softer impact."
+    ]
 
 
 def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:
-    """Of a fit that found `values` and the scene with them."""
+    """What a fit that found `values`, and the scene with them, cannot tell."""
     return [*_integrator_damping(scene, labels), *_given_density(scene, labels, values)]
 
 
