@@ -54,6 +54,9 @@ def view(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
+    dark: Annotated[
+        bool, typer.Option("--dark/--light", help="The page's theme; in the View tab it changes.")
+    ] = False,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
@@ -78,7 +81,7 @@ def view(
     done = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: done.set())
-    editor = Editor(opened, host=host, port=port, device=device, threads=threads)
+    editor = Editor(opened, host=host, port=port, device=device, threads=threads, dark=dark)
     editor.start()
     try:
         if as_json:
