@@ -18,6 +18,7 @@ from pliant.app.commands.observe import (
 )
 from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.describing.fineness import AS_IT_IS, Fineness
+from pliant.app.describing.scenes import ShapeFile
 from pliant.app.fitted.fit_choices import COSTS, LOSSES, require_choices
 from pliant.app.folders.folder_lock import hold, lets_go
 from pliant.app.terminal.console import (
@@ -27,6 +28,7 @@ from pliant.app.terminal.console import (
     JsonOption,
     SceneArgument,
     ShapeOption,
+    ShapeUnitsOption,
     SpacingOption,
     ThreadsOption,
     answer,
@@ -185,6 +187,7 @@ def reconstruct_scene(
     kind: KindOption = "depth",
     steps: StepsOption = None,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
     spacing: SpacingOption = None,
     cells_across: AcrossOption = None,
     report: Annotated[
@@ -230,8 +233,8 @@ def reconstruct_scene(
         scene, observations=observations, unknown=unknown or [], out=out, cost=cost, loss=loss,
         units=units, frame_rate=frame_rate, crop=crop, cameras=cameras, pixels=pixels, noise=noise,
         seed=seed, outliers=outliers, dropped=dropped, quantisation=quantisation, kind=kind,
-        steps=steps, shape=shape, fineness=Fineness(spacing, cells_across),
-        report=report, overwrite=overwrite, device=device,
+        steps=steps, shape=ShapeFile.asked(shape, shape_units),
+        fineness=Fineness(spacing, cells_across), report=report, overwrite=overwrite, device=device,
         threads=threads, fit_file=fit_file, priors=prior or [], bounds=bound or [],
         how=how, materials=materials,
     )  # fmt: skip
@@ -269,7 +272,7 @@ def reconstruct_into(
     quantisation: float = 0.0,
     kind: str = "depth",
     steps: int | None = None,
-    shape: str | None = None,
+    shape: ShapeFile | None = None,
     fineness: Fineness = AS_IT_IS,
     report: bool = True,
     showcase: bool = False,
