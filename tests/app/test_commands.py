@@ -10,6 +10,8 @@ from command_line import block, in_process, pliant, write
 import pliant as pl
 from pliant.app.describing.scene_files import read_description
 from pliant.app.describing.scenes import NEEDS_FILE, builtin_description
+from pliant.app.terminal.command_table import COMMANDS, load
+from pliant.app.terminal.help_text import FEW
 
 
 def test_scenes(capfd, monkeypatch, tmp_path):
@@ -139,6 +141,31 @@ def test_static_has_a_limit_and_shows_how_it_goes(tmp_path, capfd, monkeypatch):
         code, _, err = in_process(capfd, monkeypatch, "static", file, option, 0)
         assert code == 2
         assert option in err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_a_terminal(name, capfd, monkeypatch):
+    """Within 80 columns, with every option, and in groups where there are many."""
+    _, text, _ = in_process(capfd, monkeypatch, name, "--help")
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    options = [p for p in load(name).params if p.param_type_name == "option" and not p.hidden]
+    for option in options:
+        assert all(f"  {word}" in text or f"/ {word}" in text for word in option.opts)
+    headings = [line for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert len(headings) >= (5 if len(options) > FEW else 1)
+    # what an option does has half of the width or more, and most are said in a line or two
+    assert len(lines) < 8 + 3 * len(options) + len(headings)
+    if name == "reconstruct":
+        assert "[[experiments]]" in text
+        assert len(lines) < 110
+
+
+def test_a_wrong_option_names_the_help_that_lists_it(capfd, monkeypatch):
+    code, _, err = in_process(capfd, monkeypatch, "modes", "bar", "--cuont", 3)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "--count" in err
+    assert "(see pliant modes --help)" in err
 
 
 def test_help_and_version(capfd, monkeypatch):

@@ -54,6 +54,44 @@ def test_what_observe_suggests_has_the_same_cells(scene, run, tmp_path):
     assert words[words.index("--cells-across") + 1] == "3"
 
 
+def test_wherever_a_body_is_built(scene, run, tmp_path):
+    film = ("--cameras", 2, "--pixels", 16, "--steps", 2, "--cells-across", 1, "--noise", "1mm")
+    text, _ = run("check-gradients", scene, *film, "--unknown", "youngs_modulus", "--json")
+    assert json.loads(text)["agree"]
+    run("landscape", scene, *film, "--points", 3, "--out", tmp_path / "map")
+    assert (tmp_path / "map" / "landscape.png").is_file()
+    few = ("--steps", 1, "--cells-across", 4, "--out")
+    run("export", scene, *few, tmp_path / "fine", "--format", "vtk")
+    assert b"CELLS 128 " in (tmp_path / "fine" / "frame_000001.vtk").read_bytes()
+    run("render", scene, *few, tmp_path / "fine.png", "--width", 64, "--height", 48)
+
+
+def test_units_of_a_shape_on_the_command_line(scene, run, tmp_path):
+    """A box of 1000 x 500 x 500 in a file of millimetres is the scene's own."""
+    import trimesh
+
+    box = trimesh.creation.box((1000.0, 500.0, 500.0))
+    box.apply_translation((500.0, 0.0, 0.0))
+    box.export(tmp_path / "mm.stl")
+    file = ("--shape", tmp_path / "mm.stl", "--shape-units", "mm")
+    found = [
+        json.loads(run("modes", scene, "--count", 2, "--json", *words)[0])["frequencies"]
+        for words in ((), file)
+    ]
+    assert np.allclose(*found, rtol=1e-6)
+    place = ("--out", tmp_path / "run", "--no-pictures", "--steps", 1)
+    run("simulate", scene, *file, *place)
+    assert 'units = "mm"' in (tmp_path / "run" / "scene.toml").read_text()
+    film = ("--cameras", 2, "--pixels", 16, "--steps", 2, "--out", tmp_path / "seen")
+    text, _ = run("observe", scene, *file, *film)
+    words = shlex.split(text[text.index("next: ") :])
+    assert words[words.index("--shape-units") + 1] == "mm"
+    _, err = run("modes", scene, "--shape-units", "mm", code=2)
+    assert "goes with --shape" in err
+    _, err = run("modes", scene, *file[:2], "--shape-units", "inch", code=2)
+    assert "mm, cm, m, not 'inch'" in err
+
+
 def test_meshes_have_an_edge_length():
     tets = builtin_description("drop-mesh")
     assert Fineness(spacing=0.05).of(tets)["body"]["edge_length"] == 0.05

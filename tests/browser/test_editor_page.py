@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import trimesh
 from gltf_motion import check_motion
-from pages import BLOCK, Page, difference, done, hues, still, wait_for
+from pages import BLOCK, Page, difference, done, hues, pixels, still, wait_for
 
 import pliant as pl
 from pliant.app.describing.scene_files import build_scene
@@ -213,6 +213,25 @@ def test_view_by_stress_slice_and_cells(page, editor):
     page.choose("Colour", "plain")
     page.tick("Cells")
     wait_for(lambda: difference(plain, page.picture()) < 0.002)
+
+
+def test_dark_theme_and_back(page, editor):
+    """The corner of the view, where nothing is drawn, and the panel turn dark; the body stays."""
+
+    def shades():
+        whole = pixels(page.page.screenshot()).mean(axis=2)
+        return float(whole[4:10, 4:10].mean()), float(np.median(whole[-40:, -60:]))
+
+    page.tab("View")
+    assert min(shades()) > 200
+    light = still(page)
+    page.tick("Dark theme")
+    wait_for(lambda: max(shades()) < 60)
+    wait_for(lambda: difference(light, page.picture()) > 0.3)
+    warm = pixels(page.picture())
+    assert ((warm[..., 0] > 150) & (warm[..., 0] > warm[..., 2] + 40)).mean() > 0.02
+    page.tick("Dark theme")
+    wait_for(lambda: difference(light, page.picture()) < 0.002)
 
 
 def test_pressure_and_traction_on_a_picked_region(page, editor):

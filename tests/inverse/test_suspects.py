@@ -90,3 +90,47 @@ def test_tracked_points_and_their_clock():
     seen = pl.TrackedPoints.of(pl.simulate(SCENE, 12), at, noise=1e-4, seed=1)
     assert "time_offset" not in said(seen)
     assert "time_offset" in accused(said(replace(seen, times=seen.times - 0.006)))
+
+
+MARKERS = [[0.4, 0.05, 0.0], [0.38, 0.0, 0.05], [0.3, -0.05, 0.02], [0.2, 0.05, -0.02]]
+
+
+def loaded(*masses):
+    return replace(SCENE, attached=masses)
+
+
+def test_the_masses_of_markers():
+    """Four of 40 g on a beam of 4 kg, which the fitted scene knows nothing of."""
+    truth = loaded(*(pl.PointMass(0.04, tuple(p)) for p in MARKERS))
+    seen = pl.TrackedPoints.of(pl.simulate(truth, 25), MARKERS, noise=2e-5, seed=1)
+    line = accused(said(seen))
+    assert "at each of the 4 tracked points (markers)" in line
+    assert "Weigh one" in line
+    assert float(line.split("asses of ")[1].split(" ")[0]) == pytest.approx(40.0, rel=0.3)
+    told = accused(said(seen, truth))
+    assert told == ""
+
+
+def test_an_attached_mass_that_is_wrong():
+    tip = (0.4, 0.0, 0.0)
+    seen = pl.TrackedPoints.of(
+        pl.simulate(loaded(pl.PointMass(0.5, tip)), 25), MARKERS, noise=2e-5, seed=1
+    )
+    line = accused(said(seen, loaded(pl.PointMass(0.35, tip))))
+    assert "instead of 350 g (attached[0])" in line
+    assert float(line.split("mass of ")[1].split(" ")[0]) == pytest.approx(500.0, rel=0.15)
+
+
+def test_something_at_the_far_end_of_a_filmed_body():
+    """A plate of 200 g on the end of a beam of 4 kg."""
+    cameras = pl.ring_of_cameras(SCENE, 3, width=50, height=50)
+    end = pl.shapes.box(center=(0.4, 0.0, 0.0), size=(0.002, 0.2, 0.2))
+    run = pl.simulate(loaded(pl.PointMass(0.2, region=end)), 25)
+    for seen in (
+        pl.observe(run, cameras, noise=2e-4, seed=2),
+        pl.TrackedPoints.of(run, MARKERS, noise=2e-5, seed=1),
+    ):
+        line = accused(said(seen))
+        assert "about (0.4, 0, 0) m" in line
+        assert "Weigh it" in line
+        assert float(line.split(" g +-")[0].split()[-1]) == pytest.approx(200.0, rel=0.3)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pliant.app.describing.scenes import load_builtin
+from pliant.app.describing.scenes import NEEDS_FILE, load_builtin
 from pliant.core.errors import BadInput
 from pliant.dynamics.integrators import ImplicitEuler
 from pliant.dynamics.loads import Fixed, Traction
@@ -27,10 +27,14 @@ SOLVE_TOLERANCE = 1e-6
 """What seed 000 solves its benchmarks to, relative to the right-hand side."""
 
 
-def bench_scene(case: str, *, resolution: int | None, ground: bool) -> Scene:
-    """The scene of a benchmark case."""
+def bench_scene(
+    case: str, *, resolution: int | None, ground: bool, shape: str | None = None
+) -> Scene:
+    """The scene of a benchmark case; shape: a file for those that take theirs from one."""
+    if shape is not None and case not in NEEDS_FILE:
+        raise BadInput(f"--shape goes with {' and '.join(NEEDS_FILE)}; '{case}' has its own.")
     if case == "cuboid":
-        scene = load_builtin("cuboid", **({"resolution": resolution} if resolution else {}))
+        scene = load_builtin("cuboid", resolution=resolution or 20)
         if ground:  # seed 000, table B.6: nothing is held, the ground is hit
             plane = Plane(normal=(0.0, 1.0, 0.0), offset=0.55)
             scene = replace(scene, fixed=(), obstacles=(plane,))
@@ -40,7 +44,7 @@ def bench_scene(case: str, *, resolution: int | None, ground: bool) -> Scene:
     if case == "tet-torus":
         return _tet_torus(resolution or 5400)
     if case in ("torus", "bunny", "dragon"):
-        return replace(load_builtin(case), tolerance=SOLVE_TOLERANCE)
+        return replace(load_builtin(case, shape=shape), tolerance=SOLVE_TOLERANCE)
     raise BadInput(f"There is no benchmark '{case}'; there are {', '.join(CASES)}.")
 
 

@@ -51,6 +51,7 @@ def main() -> None:
 
 def _run(words: list[str]) -> int:
     from pliant.app.terminal.application import app
+    from pliant.app.terminal.command_table import COMMANDS
 
     if logging.lastResort is not None:  # what writes warnings where nobody has asked for a log
         logging.lastResort.setFormatter(PrintableLines())
@@ -62,7 +63,8 @@ def _run(words: list[str]) -> int:
         # a wrong option or argument; typer carries its own copy of click, so no class to name
         if not hasattr(error, "format_message"):
             raise
-        complain(f"{error.format_message()} (see pliant --help)")  # type: ignore[attr-defined]
+        which = f"pliant {words[0]}" if words and words[0] in COMMANDS else "pliant"
+        complain(f"{error.format_message()} (see {which} --help)")  # type: ignore[attr-defined]
         return BAD_INPUT
     return code if isinstance(code, int) else 0
 

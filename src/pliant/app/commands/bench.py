@@ -9,6 +9,7 @@ from pliant.app.benchmarks import CASES, bench_scene, mapped_surface, measure
 from pliant.app.terminal.console import (
     DeviceOption,
     JsonOption,
+    ShapeOption,
     ThreadsOption,
     answer,
     command,
@@ -37,6 +38,7 @@ def bench(
     law: Annotated[
         str | None, typer.Option("--law", help="A material law instead of linear elasticity.")
     ] = None,
+    shape: ShapeOption = None,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
@@ -45,7 +47,8 @@ def bench(
     if steps < 1:
         raise BadInput(f"--steps must be at least 1, not {steps}.")
     set_machine(device, threads)
-    scene = replace(bench_scene(case, resolution=resolution, ground=ground), law=law)
+    scene = bench_scene(case, resolution=resolution, ground=ground, shape=shape)
+    scene = replace(scene, law=law)
     mapped = mapped_surface(scene) if case == "tets" else None
     with progress(f"bench {case}", steps) as shown:
         result = measure(scene, steps, mapped=mapped, on_step=shown.reach)

@@ -5,13 +5,17 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from pliant.app.describing.fineness import Fineness
 from pliant.app.fitted.fit_choices import COSTS
 from pliant.app.folders.runs import RunFailed
 from pliant.app.terminal.console import (
+    AcrossOption,
     DeviceOption,
     JsonOption,
     SceneArgument,
     ShapeOption,
+    ShapeUnitsOption,
+    SpacingOption,
     ThreadsOption,
     answer,
     command,
@@ -51,6 +55,9 @@ def check_scene(
     pixels: Annotated[int, typer.Option("--pixels", help="Width and height of an image.")] = 40,
     noise: NoiseOption = "0.1voxel",
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
@@ -60,7 +67,7 @@ def check_scene(
     The complex step is a NumPy copy of every time step in complex arithmetic; the cameras' part is
     shared with the tangent.
     """
-    from pliant.app.describing.scenes import find_description
+    from pliant.app.describing.scenes import ShapeFile, find_description
     from pliant.app.fitted.fit_values import parse_unknowns
     from pliant.app.folders.films import Film, simulated
     from pliant.app.folders.run_directory import open_scene
@@ -68,7 +75,8 @@ def check_scene(
     if cost not in COSTS:
         raise BadInput(f"--cost must be one of {', '.join(COSTS)}, not '{cost}'.")
     film = Film(cameras, pixels, noise, 1)
-    description = find_description(scene, shape=shape)
+    file = ShapeFile.asked(shape, shape_units)
+    description = Fineness(spacing, cells_across).of(find_description(scene, shape=file))
     set_machine(device, threads)
     built = open_scene(description, None, scene)
     starts = parse_unknowns(unknown or [], built, away=True)

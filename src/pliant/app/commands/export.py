@@ -14,10 +14,15 @@ from pliant.app.commands.render import (
     StepsOption,
     require_free_file,
 )
+from pliant.app.describing.fineness import Fineness
+from pliant.app.describing.scenes import ShapeFile
 from pliant.app.terminal.console import (
+    AcrossOption,
     DeviceOption,
     JsonOption,
     ShapeOption,
+    ShapeUnitsOption,
+    SpacingOption,
     ThreadsOption,
     answer,
     command,
@@ -80,6 +85,9 @@ def export_motion(
     ] = "m",
     steps: StepsOption = None,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
@@ -103,7 +111,10 @@ def export_motion(
         _require_free_folder(path, overwrite=overwrite)
     _require_extra(kind)
     set_machine(device, threads)
-    run = motion_of(scene, shape=shape, steps=steps, rest=True)
+    run = motion_of(
+        scene, shape=ShapeFile.asked(shape, shape_units), steps=steps,
+        fineness=Fineness(spacing, cells_across), rest=True,
+    )  # fmt: skip
     frames = write_motion(
         run, kind, path, every=every, mesh=mesh, fit_mesh=fit_mesh, own=own, scale=UNITS[units]
     )

@@ -6,12 +6,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from pliant.app.describing.fineness import Fineness
 from pliant.app.fitted.fit_choices import COSTS
 from pliant.app.terminal.console import (
+    AcrossOption,
     DeviceOption,
     JsonOption,
     SceneArgument,
     ShapeOption,
+    ShapeUnitsOption,
+    SpacingOption,
     ThreadsOption,
     answer,
     command,
@@ -62,12 +66,15 @@ def map_scene(
     seed: SeedOption = 1,
     steps: StepsOption = None,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
 ) -> None:
     """Map the cost of SCENE over two unknowns and draw the path of a fit into it."""
-    from pliant.app.describing.scenes import find_description
+    from pliant.app.describing.scenes import ShapeFile, find_description
     from pliant.app.fitted.fit_values import parse_unknowns, scene_values
     from pliant.app.folders.films import Film, simulated, steps_of
     from pliant.app.folders.run_directory import open_scene
@@ -85,7 +92,8 @@ def map_scene(
     folder = Path(out or Path("runs") / f"{Path(scene).stem}-landscape")
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder}: is a file; --out needs a folder.")
-    description = find_description(scene, shape=shape)
+    file = ShapeFile.asked(shape, shape_units)
+    description = Fineness(spacing, cells_across).of(find_description(scene, shape=file))
     set_machine(device, threads)
     built = open_scene(description, None, scene)
     own = scene_values(built)

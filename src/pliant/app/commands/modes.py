@@ -7,7 +7,7 @@ import typer
 
 from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.describing.fineness import Fineness
-from pliant.app.describing.scenes import find_description
+from pliant.app.describing.scenes import ShapeFile, find_description
 from pliant.app.folders.run_directory import open_scene
 from pliant.app.terminal.console import (
     AcrossOption,
@@ -15,6 +15,7 @@ from pliant.app.terminal.console import (
     JsonOption,
     SceneArgument,
     ShapeOption,
+    ShapeUnitsOption,
     SpacingOption,
     ThreadsOption,
     answer,
@@ -46,6 +47,7 @@ def list_modes(
         bool, typer.Option("--overwrite", help="Replace modes that are there already.")
     ] = False,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
     spacing: SpacingOption = None,
     cells_across: AcrossOption = None,
     as_json: JsonOption = False,
@@ -57,7 +59,7 @@ def list_modes(
 
     fineness = Fineness(spacing, cells_across)
     folder = None if out is None else _usable(Path(out), overwrite=overwrite)
-    description = fineness.of(find_description(scene, shape=shape))
+    description = fineness.of(find_description(scene, shape=ShapeFile.asked(shape, shape_units)))
     set_machine(device, threads)
     built = require_elastic(open_scene(description, None, scene), "pliant modes")
     with progress(f"modes of {scene}", count) as shown:

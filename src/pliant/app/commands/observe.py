@@ -7,12 +7,14 @@ from typing import Annotated
 import typer
 
 from pliant.app.describing.fineness import Fineness
+from pliant.app.describing.scenes import ShapeFile
 from pliant.app.fitted.fit_values import TRUTH, scene_values
 from pliant.app.terminal.console import (
     AcrossOption,
     DeviceOption,
     JsonOption,
     ShapeOption,
+    ShapeUnitsOption,
     SpacingOption,
     ThreadsOption,
     answer,
@@ -66,6 +68,7 @@ def film_scene(
     ] = "npz",
     steps: StepsOption = None,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
     spacing: SpacingOption = None,
     cells_across: AcrossOption = None,
     overwrite: Annotated[
@@ -87,7 +90,8 @@ def film_scene(
     require_free(folder, overwrite=overwrite)
     set_machine(device, threads)
     fineness = Fineness(spacing, cells_across)
-    run = motion_of(scene, shape=shape, steps=steps, fineness=fineness)
+    file = ShapeFile.asked(shape, shape_units)
+    run = motion_of(scene, shape=file, steps=steps, fineness=fineness)
     seen = film.take(run)
     save_observations(seen, folder, layout)
     write_json(folder / TRUTH, scene_values(run.scene))
@@ -103,16 +107,17 @@ def film_scene(
     lines = [
         f"{len(seen.frames)} frames, {len(seen.cameras)} cameras, {seen.point_count} points, "
         f"noise {length(seen.noise or 0.0)}",
-        f"files in {folder}; next: {_next(scene, shape, fineness, folder)}",
+        f"files in {folder}; next: {_next(scene, file, fineness, folder)}",
     ]
     answer(result, lines, as_json=as_json)
 
 
-def _next(scene: str, shape: str | None, fineness: Fineness, folder: Path) -> str:
+def _next(scene: str, shape: ShapeFile | None, fineness: Fineness, folder: Path) -> str:
     """The command that fits what was filmed, as a shell takes it."""
     words = ["pliant", "reconstruct", scene]
     for option, value in (
-        ("--shape", shape),
+        ("--shape", None if shape is None else shape.path),
+        ("--shape-units", None if shape is None else shape.units),
         ("--spacing", fineness.spacing),
         ("--cells-across", fineness.cells_across),
         ("--observations", folder),

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from pliant.app.describing.fineness import Fineness
+from pliant.app.describing.scenes import ShapeFile
 from pliant.app.terminal.console import (
     FAILED,
     AcrossOption,
@@ -12,6 +13,7 @@ from pliant.app.terminal.console import (
     JsonOption,
     SceneArgument,
     ShapeOption,
+    ShapeUnitsOption,
     SpacingOption,
     ThreadsOption,
     answer,
@@ -164,6 +166,7 @@ def reconstruct_scene(
     kind: KindOption = "depth",
     steps: StepsOption = None,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
     spacing: SpacingOption = None,
     cells_across: AcrossOption = None,
     report: Annotated[
@@ -211,7 +214,8 @@ def reconstruct_scene(
         result = reconstruct_into(
             scene, observations=observations, units=units, frame_rate=frame_rate, crop=crop,
             film=Film(cameras, pixels, noise, seed, outliers, dropped, quantisation, kind),
-            steps=steps, shape=shape, report=report, fit_file=fit_file, materials=materials, **both,
+            steps=steps, shape=ShapeFile.asked(shape, shape_units), report=report,
+            fit_file=fit_file, materials=materials, **both,
         )  # fmt: skip
     _answered(result, as_json)
 

@@ -5,10 +5,15 @@ from typing import Annotated
 
 import typer
 
+from pliant.app.describing.fineness import Fineness
+from pliant.app.describing.scenes import ShapeFile
 from pliant.app.terminal.console import (
+    AcrossOption,
     DeviceOption,
     JsonOption,
     ShapeOption,
+    ShapeUnitsOption,
+    SpacingOption,
     ThreadsOption,
     answer,
     command,
@@ -107,6 +112,9 @@ def render_motion(
     ] = None,
     steps: StepsOption = None,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     overwrite: OverwriteOption = False,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
@@ -124,7 +132,10 @@ def render_motion(
     cut = Cut(slice_axis, at=slice_at, values=slice_values)
     look = Look(style, colour, cut, width, height, samples, azimuth, elevation)
     set_machine(device, threads)
-    run = motion_of(scene, shape=shape, steps=steps, rest=True)
+    run = motion_of(
+        scene, shape=ShapeFile.asked(shape, shape_units), steps=steps,
+        fineness=Fineness(spacing, cells_across), rest=True,
+    )  # fmt: skip
     if mesh and own:
         raise BadInput("--mesh and --own-surface contradict each other: give one of them.")
     carried = load_render_mesh(run.scene.body, mesh, fit=fit_mesh) if mesh else None

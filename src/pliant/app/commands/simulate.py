@@ -7,7 +7,7 @@ import numpy as np
 import typer
 
 from pliant.app.describing.fineness import AS_IT_IS, Fineness
-from pliant.app.describing.scenes import find_description
+from pliant.app.describing.scenes import ShapeFile, find_description
 from pliant.app.folders.folder_lock import hold, lets_go
 from pliant.app.folders.runs import (
     Interrupted,
@@ -26,6 +26,7 @@ from pliant.app.terminal.console import (
     JsonOption,
     SceneArgument,
     ShapeOption,
+    ShapeUnitsOption,
     SpacingOption,
     ThreadsOption,
     answer,
@@ -59,6 +60,7 @@ def simulate_scene(
         int | None, typer.Option("--steps", help="Time steps in all; the scene's own if not given.")
     ] = None,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
     spacing: SpacingOption = None,
     cells_across: AcrossOption = None,
     every: Annotated[int, typer.Option("--every", help="Save every K-th step.")] = 1,
@@ -80,8 +82,8 @@ def simulate_scene(
 ) -> None:
     """Simulate SCENE; an interrupted run of the same scene in DIR is continued."""
     result = simulate_into(
-        scene, out=out, steps=steps, shape=shape, fineness=Fineness(spacing, cells_across),
-        every=every, pictures=pictures,
+        scene, out=out, steps=steps, shape=ShapeFile.asked(shape, shape_units),
+        fineness=Fineness(spacing, cells_across), every=every, pictures=pictures,
         overwrite=overwrite, device=device, threads=threads, energy_check=energy_check,
     )  # fmt: skip
     lines = [
@@ -125,7 +127,7 @@ def simulate_into(
     *,
     out: str | None,
     steps: int | None = None,
-    shape: str | None = None,
+    shape: ShapeFile | None = None,
     fineness: Fineness = AS_IT_IS,
     every: int = 1,
     pictures: bool = True,

@@ -8,7 +8,7 @@ import typer
 
 from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.describing.fineness import Fineness
-from pliant.app.describing.scenes import find_description
+from pliant.app.describing.scenes import ShapeFile, find_description
 from pliant.app.folders.folder_lock import hold, lets_go
 from pliant.app.folders.run_directory import RunDirectory, open_scene
 from pliant.app.terminal.console import (
@@ -17,6 +17,7 @@ from pliant.app.terminal.console import (
     JsonOption,
     SceneArgument,
     ShapeOption,
+    ShapeUnitsOption,
     SpacingOption,
     ThreadsOption,
     answer,
@@ -47,6 +48,7 @@ def rest_scene(
         ),
     ] = None,
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
     spacing: SpacingOption = None,
     cells_across: AcrossOption = None,
     unloaded_to: Annotated[
@@ -84,7 +86,8 @@ def rest_scene(
         raise BadInput(f"--iterations must be at least 1, not {iterations}.")
     if seconds is not None and not seconds > 0.0:
         raise BadInput(f"--seconds must be positive, not {seconds}.")
-    description = Fineness(spacing, cells_across).of(find_description(scene, shape=shape))
+    file = ShapeFile.asked(shape, shape_units)
+    description = Fineness(spacing, cells_across).of(find_description(scene, shape=file))
     directory = None if out is None else _usable(out, overwrite=overwrite)
     set_machine(device, threads)
     built = require_elastic(open_scene(description, None, scene), "pliant static")

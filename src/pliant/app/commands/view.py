@@ -7,10 +7,15 @@ from typing import Annotated
 
 import typer
 
+from pliant.app.describing.fineness import Fineness
+from pliant.app.describing.scenes import ShapeFile
 from pliant.app.terminal.console import (
+    AcrossOption,
     DeviceOption,
     JsonOption,
     ShapeOption,
+    ShapeUnitsOption,
+    SpacingOption,
     ThreadsOption,
     command,
     note,
@@ -34,6 +39,9 @@ def view(
         ),
     ] = "torus",
     shape: ShapeOption = None,
+    shape_units: ShapeUnitsOption = None,
+    spacing: SpacingOption = None,
+    cells_across: AcrossOption = None,
     folder: Annotated[
         str | None,
         typer.Option(
@@ -54,6 +62,9 @@ def view(
     browser: Annotated[
         bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")
     ] = True,
+    dark: Annotated[
+        bool, typer.Option("--dark/--light", help="The page's theme; in the View tab it changes.")
+    ] = False,
     as_json: JsonOption = False,
     device: DeviceOption = "cpu",
     threads: ThreadsOption = None,
@@ -69,7 +80,10 @@ def view(
     if not host.strip():  # the empty name means every address of the machine
         raise BadInput("--host needs an address, for example 127.0.0.1.")
     set_machine(device, threads)
-    opened = open_target(target, shape=shape, folder=folder)
+    opened = open_target(
+        target, shape=ShapeFile.asked(shape, shape_units), folder=folder,
+        fineness=Fineness(spacing, cells_across),
+    )  # fmt: skip
     if not is_loopback(host):
         note(
             f"Warning: listening on {host}: whoever learns the address with its token can use the "
@@ -78,7 +92,7 @@ def view(
     done = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: done.set())
-    editor = Editor(opened, host=host, port=port, device=device, threads=threads)
+    editor = Editor(opened, host=host, port=port, device=device, threads=threads, dark=dark)
     editor.start()
     try:
         if as_json:

@@ -4,12 +4,14 @@ import difflib
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pliant.app.describing.scene_files import build_scene, read_description
 from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
+from pliant.geometry.length_units import METRES
 
 DATA_FOLDER_VARIABLE = "PLIANT_DATA"
 
@@ -20,6 +22,36 @@ NEEDS_FILE = {"bunny": "sdf_bunny_27x31x22.npz", "dragon": "sdf_dragon_56x54x28.
 """Scenes whose grids are not ours to ship, and the files that hold them."""
 
 Description = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ShapeFile:
+    """A shape's file instead of the scene's own shape; units: of its lengths, None: metres, or
+    what its header says.
+    """
+
+    path: str
+    units: str | None = None
+
+    @classmethod
+    def asked(cls, path: str | None, units: str | None = None) -> "ShapeFile | None":
+        """From the options of a command."""
+        if units is not None:
+            if path is None:
+                raise BadInput("--shape-units goes with --shape FILE.")
+            if units not in METRES:
+                raise BadInput(f"--shape-units must be {', '.join(METRES)}, not '{units}'.")
+        return None if path is None else cls(path, units)
+
+    def described(self) -> Description:
+        """The table of a scene."""
+        path = Path(self.path)
+        if not path.is_file():
+            raise BadInput(f"{path}: there is no such shape file.")
+        table = {"file": str(path.absolute())}
+        return table if self.units is None else table | {"units": self.units}
+
+
 _SCENES: dict[str, Callable[..., Description]] = {}
 
 
@@ -34,13 +66,14 @@ def scene_summary(name: str) -> str:
     return (inspect.getdoc(_SCENES[name]) or "").splitlines()[0]
 
 
-def load_builtin(name: str, **options: Any) -> Scene:
-    """A built-in scene; options are its own, such as resolution for the cuboid, and `shape`."""
-    return build_scene(builtin_description(name, **options), name=name)
+def load_builtin(name: str, *, shape: str | Path | None = None, **options: Any) -> Scene:
+    """A built-in scene; options are its own, such as resolution for the cuboid."""
+    file = None if shape is None else ShapeFile(str(shape))
+    return build_scene(builtin_description(name, shape=file, **options), name=name)
 
 
 def builtin_description(
-    name: str, *, shape: str | Path | None = None, **options: Any
+    name: str, *, shape: ShapeFile | None = None, **options: Any
 ) -> Description:
     """The dictionary of a built-in scene, its shape replaced by a file if one is given."""
     make = _SCENES[name]
@@ -56,7 +89,7 @@ def builtin_description(
 
 
 def find_description(
-    path_or_name: str | Path, *, shape: str | Path | None = None, **options: Any
+    path_or_name: str | Path, *, shape: ShapeFile | None = None, **options: Any
 ) -> Description:
     """The dictionary of a built-in scene, of a TOML file, or of the run or fit in a folder."""
     text = str(path_or_name)
@@ -88,13 +121,9 @@ def _hint(name: str) -> str:
     return f"did you mean '{near[0]}'?" if near else f"built in are {', '.join(scene_names())}."
 
 
-def with_shape(description: Description, file: str | Path | None) -> Description:
+def with_shape(description: Description, file: ShapeFile | None) -> Description:
     """The same scene with the shape of a file."""
-    if file is None:
-        return description
-    if not Path(file).is_file():
-        raise BadInput(f"{file}: there is no such shape file.")
-    return description | {"shape": {"file": str(Path(file).absolute())}}
+    return description if file is None else description | {"shape": file.described()}
 
 
 def _scene(name: str) -> Callable[[Callable[..., Description]], Callable[..., Description]]:
@@ -194,7 +223,7 @@ def bear() -> Description:
 
 
 @_scene("bunny")
-def bunny(file: str | Path | None = None) -> Description:
+def bunny(file: ShapeFile | None = None) -> Description:
     """A bunny falls on a slightly sloped floor; its grid comes from a file."""
     return {
         "title": "bunny",
@@ -209,7 +238,7 @@ def bunny(file: str | Path | None = None) -> Description:
 
 
 @_scene("dragon")
-def dragon(file: str | Path | None = None) -> Description:
+def dragon(file: ShapeFile | None = None) -> Description:
     """A dragon held by its head sags and swings; its grid comes from a file."""
     return {
         "title": "dragon",
@@ -278,24 +307,21 @@ def elastica(load: float = 5.0) -> Description:
     }  # fmt: skip
 
 
-def _field(name: str, file: str | Path | None) -> Description:
+def _field(name: str, file: ShapeFile | None) -> Description:
     """The scene's grid: the file given, else the standard one in the data folder."""
     standard = NEEDS_FILE[name]
     if file is not None:
-        path = Path(file)
-        if not path.is_file():
-            raise BadInput(f"{path}: there is no such shape file.")
-    else:
-        folder = os.environ.get(DATA_FOLDER_VARIABLE)
-        if not folder:
-            raise BadInput(
-                f"The scene '{name}' takes its grid from a file: give --shape FILE, or set "
-                f"{DATA_FOLDER_VARIABLE} to the folder that holds {standard}."
-            )
-        path = Path(folder) / standard
-        if not path.is_file():
-            raise BadInput(
-                f"{path}: there is no such file; set {DATA_FOLDER_VARIABLE} to the folder that "
-                "holds it, or give --shape FILE."
-            )
+        return file.described()
+    folder = os.environ.get(DATA_FOLDER_VARIABLE)
+    if not folder:
+        raise BadInput(
+            f"The scene '{name}' takes its grid from a file: give --shape FILE, or set "
+            f"{DATA_FOLDER_VARIABLE} to the folder that holds {standard}."
+        )
+    path = Path(folder) / standard
+    if not path.is_file():
+        raise BadInput(
+            f"{path}: there is no such file; set {DATA_FOLDER_VARIABLE} to the folder that "
+            "holds it, or give --shape FILE."
+        )
     return {"file": str(path.absolute())}

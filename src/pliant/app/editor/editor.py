@@ -29,6 +29,7 @@ from pliant.app.editor.proxy import Proxy
 from pliant.app.editor.replay import Replay
 from pliant.app.editor.session import Session
 from pliant.app.editor.simulation import Simulation
+from pliant.app.editor.theme import DARK, LIGHT
 from pliant.app.editor.viewport import Viewport
 from pliant.app.editor.viser_server import ViserServer
 
@@ -37,8 +38,6 @@ LINGER = 3.0
 
 PANEL_WIDTH = 380
 """Pixels; labels with units fit on one line."""
-
-BRAND = (196, 85, 45)
 
 
 class Editor:
@@ -52,17 +51,20 @@ class Editor:
         port: int = 0,
         device: str = "cpu",
         threads: int | None = None,
+        dark: bool = False,
     ):
         self.opened = opened
         self.desk = Desk(self._complain)
         self.viser = ViserServer(label=f"Pliant: {opened.name}", on_refused=self._refused)
         try:
-            self._make(opened, host, port, device, threads)
+            self._make(opened, host, port, device, threads, dark)
         except BaseException:
             self.viser.stop()
             raise
 
-    def _make(self, opened: Opened, host: str, port: int, device: str, threads: int | None) -> None:
+    def _make(
+        self, opened: Opened, host: str, port: int, device: str, threads: int | None, dark: bool
+    ) -> None:
         self.proxy = Proxy(
             page=self.viser.page, connect=self.viser.connect, folder=opened.folder,
             secret=self.viser.secret, host=host, port=port,
@@ -74,6 +76,7 @@ class Editor:
             self.session.history.append(frame)
         self.simulation = Simulation(self.session, self.desk, device=device, threads=threads)
         self.viewport = Viewport(server, self.session)
+        self.viewport.set_theme(DARK if dark else LIGHT)
         self.context = Context(
             server, self.desk, self.session, self.simulation, self.viewport, self._say,
             self._complain,
@@ -122,7 +125,6 @@ class Editor:
 
     def _build(self) -> None:
         gui = self.server.gui
-        gui.configure_theme(show_logo=False, show_share_button=False, brand_color=BRAND)
         gui.main_panel.dock_right()
         gui.main_panel.set_width(PANEL_WIDTH)
         kind = self.opened.kind

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from pliant.app.describing.elastic_scenes import require_elastic
+from pliant.app.describing.fineness import AS_IT_IS, Fineness
 from pliant.app.describing.scene_files import build_scene, read_description
-from pliant.app.describing.scenes import find_description
+from pliant.app.describing.scenes import ShapeFile, find_description
 from pliant.app.editor.history import Frame
 from pliant.app.fitted.fit_directory import ASKED, FitDirectory
 from pliant.app.fitted.fit_observations import observations_of
@@ -53,9 +54,17 @@ class Opened:
     fit: FitFound | None = None
 
 
-def open_target(target: str, *, shape: str | None = None, folder: str | None = None) -> Opened:
+def open_target(
+    target: str,
+    *,
+    shape: ShapeFile | None = None,
+    folder: str | None = None,
+    fineness: Fineness = AS_IT_IS,
+) -> Opened:
     """Look at what is there and read it."""
     place = Path(target)
+    if place.is_dir() and (shape is not None or fineness.given):
+        raise BadInput(f"{target}: is shown as it was computed; its shape and cells are given.")
     if place.is_dir() and FitDirectory(place).exists:
         return _fit(place)
     if place.is_dir() and RunDirectory(place).exists:
@@ -67,7 +76,7 @@ def open_target(target: str, *, shape: str | None = None, folder: str | None = N
             f"{target}: holds neither a run (scene.toml, result.json) nor a fit ({ASKED})."
             + (hint if recording else "")
         )
-    scene = build_scene(find_description(target, shape=shape), name=target)
+    scene = build_scene(fineness.of(find_description(target, shape=shape)), name=target)
     require_elastic(scene, "The editor")
     here = Path(folder) if folder is not None else Path.cwd()
     if folder is None and place.suffix == ".toml":

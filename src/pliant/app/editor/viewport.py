@@ -9,6 +9,7 @@ import numpy as np
 from pliant.app.editor.coloured_mesh import ColouredMesh
 from pliant.app.editor.section import Section, cell_edges, facets_behind, filled, section
 from pliant.app.editor.session import Session, held_points
+from pliant.app.editor.theme import LIGHT, Theme
 from pliant.core.vectors import in_space
 from pliant.dynamics.constitution import Stress
 from pliant.dynamics.obstacles import Obstacle, Plane
@@ -16,8 +17,7 @@ from pliant.fem.bodies.render_mesh import skin_of
 from pliant.fem.forces.stress import to_nodes
 
 BODY = (228, 148, 92)
-FULL_CELL, CUT_CELL = (96, 125, 150), (214, 90, 50)
-HELD, OUTLINE = (200, 40, 60), (70, 78, 86)
+CUT_CELL, HELD = (214, 90, 50), (200, 40, 60)
 
 MOST_VERTICES = 100_000
 """Of a mesh that a body was made from, up to which it is drawn instead of the body's own surface:
@@ -49,6 +49,7 @@ class Viewport:
     def __init__(self, server: Any, session: Session):
         self._scene, self._server, self._session = server.scene, server, session
         self.look = Look()
+        self.theme = LIGHT
         self.top = 0.0  # of the colour scale
         self._u: np.ndarray | None = None
         self._surface: Any = None
@@ -74,6 +75,20 @@ class Viewport:
     def set_shadows(self, shown: bool) -> None:
         """Draw shadows, which cost more than the rest together in software."""
         self._scene.configure_default_lights(enabled=True, cast_shadow=shown)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Draw in the colours of a theme, the page's panel too."""
+        self.theme = theme
+        theme.dress(self._server.gui)
+        if self._surface is None:
+            return
+        if self._outline is not None:
+            self._outline.colors = theme.outline
+        if self._wire is not None:  # its colours are sent when it is made
+            self._wire.remove()
+            self._wire = None
+        self._draw_obstacles()
+        self.redraw()
 
     # --- what belongs to the body
 
@@ -112,7 +127,7 @@ class Viewport:
         if body.dim == 2:
             self._skin = filled(body)
             self._outline = self._scene.add_line_segments(
-                "/body/outline", rest[body.surface.facets], OUTLINE, thickness=2.0,
+                "/body/outline", rest[body.surface.facets], self.theme.outline, thickness=2.0,
                 thickness_units="screen",
             )  # fmt: skip
         self._plain_faces = self._skin.faces
@@ -131,7 +146,7 @@ class Viewport:
         self._scene.add_grid(
             "/ground", plane="xz", infinite_grid=True, fade_distance=8.0 * size,
             cell_size=section_size / 5.0, section_size=section_size, shadow_opacity=0.2,
-            cell_color=(222, 226, 230), section_color=(190, 197, 204), fade_strength=1.5,
+            cell_color=self.theme.cell, section_color=self.theme.section, fade_strength=1.5,
             position=(0.0, float(height), 0.0), visible=plane is None or _is_level(plane),
         )  # fmt: skip
 
@@ -150,7 +165,7 @@ class Viewport:
             else:
                 continue
             self._others.append(self._scene.add_mesh_simple(
-                f"/obstacles/{i}", points, faces, color=(170, 178, 186), side="double",
+                f"/obstacles/{i}", points, faces, color=self.theme.obstacle, side="double",
                 opacity=0.55, cast_shadow=False,
             ))  # fmt: skip
 
@@ -303,7 +318,8 @@ class Viewport:
             rest = self._session.body.nodes[self._edges, cut[0]].max(axis=1)
             chosen = chosen & (rest <= cut[1] + 1e-9)
         points = in_space(at)[self._edges[chosen]].astype(np.float32)
-        colours = np.where(self._of_cut[chosen, None], CUT_CELL, FULL_CELL).astype(np.uint8)
+        kinds = np.where(self._of_cut[chosen, None], CUT_CELL, self.theme.full_cell)
+        colours = kinds.astype(np.uint8)
         if self._wire is not None and len(self._wire.points) == len(points):
             self._wire.points = points
             self._wire.visible = True

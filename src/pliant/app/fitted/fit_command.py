@@ -5,7 +5,7 @@ from typing import Any
 
 from pliant.app.describing.elastic_scenes import require_elastic
 from pliant.app.describing.fineness import AS_IT_IS, Fineness
-from pliant.app.describing.scenes import find_description
+from pliant.app.describing.scenes import ShapeFile, find_description
 from pliant.app.fitted import fit_options
 from pliant.app.fitted.fit_choices import require_choices
 from pliant.app.fitted.fit_directory import FitDirectory
@@ -46,7 +46,7 @@ def reconstruct_into(
     crop: float | None = None,
     film: Film = USUAL,
     steps: int | None = None,
-    shape: str | None = None,
+    shape: ShapeFile | None = None,
     fineness: Fineness = AS_IT_IS,
     report: bool = True,
     showcase: bool = False,

@@ -8,7 +8,7 @@ import numpy as np
 
 from pliant.app.describing.fineness import AS_IT_IS, Fineness
 from pliant.app.describing.scene_files import read_description
-from pliant.app.describing.scenes import find_description
+from pliant.app.describing.scenes import ShapeFile, find_description
 from pliant.app.folders.runs import SCENE, RunDirectory, open_scene
 from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
@@ -107,7 +107,7 @@ def steps_of(scene: Scene, steps: int | None) -> int:
 def motion_of(
     name: str,
     *,
-    shape: str | None,
+    shape: ShapeFile | None,
     steps: int | None,
     fineness: Fineness = AS_IT_IS,
     rest: bool = False,

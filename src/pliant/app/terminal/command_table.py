@@ -8,7 +8,9 @@ from importlib import import_module
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand
+
+from pliant.app.terminal.help_text import HelpfulCommand, HelpfulGroup
 
 COMMANDS = {
     "demo": "Film a swinging torus with ten noisy depth cameras and recover what it is made of.",
@@ -35,16 +37,23 @@ COMMANDS = {
 """What the list of commands says: the first paragraph of each command's own help."""
 
 
+class _Commands(typer.Typer):
+    """Where a module registers its command."""
+
+    def command(self, name: str | None = None, **options: Any) -> Any:
+        return super().command(name, **{"cls": HelpfulCommand, **options})
+
+
 def load(name: str) -> Any:
     """The command itself."""
     module = import_module(f"pliant.app.commands.{name.replace('-', '_')}")
-    alone = typer.Typer()
+    alone = _Commands()
     alone.callback()(lambda: None)  # a group, so that its one command keeps its name
     module.register(alone)
     return typer.main.get_group(alone).commands[name]
 
 
-class CommandTable(TyperGroup):
+class CommandTable(HelpfulGroup):
     """A group whose commands are known by their summaries until one is called."""
 
     def __init__(self, **attributes: Any):

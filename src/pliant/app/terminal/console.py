@@ -28,6 +28,10 @@ SceneArgument = Annotated[
 ShapeOption = Annotated[
     str | None, typer.Option("--shape", metavar="FILE", help="Use the shape of this file.")
 ]
+ShapeUnitsOption = Annotated[
+    str | None,
+    typer.Option("--shape-units", metavar="UNIT", help="Of that file's lengths: mm, cm or m."),
+]
 SpacingOption = Annotated[
     float | None,
     typer.Option("--spacing", metavar="METRES", help="Size of the cells instead of the scene's."),

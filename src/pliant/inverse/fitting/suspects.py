@@ -1,4 +1,4 @@
-"""What was held for known and would explain what a fit leaves: clock, poses, depths, clamps.
+"""What was held for known and would explain what a fit leaves: clock, poses, clamps, masses.
 
 At the end of a fit the residuals are linear in whatever was not an unknown, with columns A beside
 the tangents J of the unknowns. With weights W and H = J^T W J, letting it loose alone would take
@@ -6,8 +6,8 @@ the tangents J of the unknowns. With weights W and H = J^T W J, letting it loose
     s^T S^-1 s,   S = A^T W A - B^T H^-1 B,   s = A^T W r - B^T H^-1 g,   B = J^T W A,
 
 off the sum of squares, in units of the noise: k of it by chance for k numbers. The recording's own
-unknowns cost one run without tangents; a clamp's place two for each axis, so that it is tried only
-where the residuals are no noise.
+unknowns cost one run without tangents; a clamp's place two for each axis, an attached mass two, so
+that these are tried only where the residuals are no noise.
 """
 
 import logging
@@ -19,6 +19,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.model import World
+from pliant.inverse.fitting.attached_suspects import MassTrial, mass_trials
 from pliant.inverse.fitting.identifiability import PATTERN, WILD, shared_by_neighbours
 from pliant.inverse.measuring.measures import FrameMisfit
 from pliant.inverse.motion.evaluation import Evaluation
@@ -66,6 +67,7 @@ class Suspect:
     values: np.ndarray
     sigma: np.ndarray
     change: np.ndarray
+    mass: MassTrial | None = None
 
     @property
     def merit(self) -> float:
@@ -74,6 +76,8 @@ class Suspect:
 
     def matters(self, scene: World) -> bool:
         """Whether it is larger than what time step and grid could be mistaken for."""
+        if self.mass is not None:
+            return self.mass.matters(float(self.values[0]), scene)
         if self.name == TIME:
             return bool(abs(self.values[0]) > LEAST_TIME * scene.dt)
         off = np.abs(self.values)
@@ -97,6 +101,7 @@ def suspects(problem: Problem, q: np.ndarray, e: Evaluation, noise: float) -> li
         best = max((s.merit for s in found), default=0.0)
         if _unexplained(e, noise) and best < RIVAL * _all_squares(e):
             found += [s for s in _clamps(problem, q, e, moved) if s is not None]
+            found += _masses(problem, q, e, moved)
     except SolverFailure as failure:
         log.info("nothing is suspected: %s", failure)
         return []
@@ -230,6 +235,24 @@ def _clamps(
     return out
 
 
+def _masses(problem: Problem, q: np.ndarray, e: Evaluation, moved: Evaluation) -> list[Suspect]:
+    """What is attached, or might be."""
+    out = []
+    for trial in mass_trials(problem.scene, problem.seen):
+        scene: Any = problem.scene
+        try:
+            ends = [_misfit(problem, replace(scene, attached=a), q, e) for a in trial.ends]
+        except (BadInput, SolverFailure) as error:
+            log.info("the mass %s cannot be tried: %s", trial.name, error)
+            continue
+        change = _difference(ends, moved, trial.width)
+        columns = {k: c[:, None] for k, c in change.items()}
+        found = _judged(trial.name, e, moved, columns, np.array([trial.start]), np.ones(1))
+        if found is not None:
+            out.append(replace(found, mass=trial))
+    return out
+
+
 def _ends_there(body: Any, region: Any, offset: np.ndarray) -> bool:
     """Whether the region's boundary on the body moves with it."""
     points = body.surface.positions(body.nodes)
@@ -243,8 +266,12 @@ def _displaced(problem: Problem, q, e: Evaluation, number: int, offset) -> dict[
     scene: Any = problem.scene
     regions = list(scene.fixed)
     regions[number] = replace(regions[number], region=regions[number].region.translated(offset))
-    shifted = replace(scene, fixed=regions)
-    other = Problem(shifted, problem.seen, problem.unknowns, cost=problem.asked_cost)
+    return _misfit(problem, replace(scene, fixed=regions), q, e)
+
+
+def _misfit(problem: Problem, scene: Any, q, e: Evaluation) -> dict[int, FrameMisfit]:
+    """Of another scene at the same values of the unknowns."""
+    other = Problem(scene, problem.seen, problem.unknowns, cost=problem.asked_cost)
     return other.evaluate(q, e.loss, derivatives=False).frames
 
 
@@ -278,6 +305,8 @@ def _sentence(problem: Problem, q: np.ndarray, s: Suspect, *, first: bool) -> st
     way = f"Let it be unknown (--unknown {s.name})."
     if s.name.startswith("fixed["):
         way = "Look where it really holds, and move its region."
+    if s.mass is not None:
+        way = s.mass.way
     return (
         f"{what[0].upper()}{what[1:]} would alone take {100 * s.share:.0f} % off the squares of "
         f"the residuals.{lead} {way}"
@@ -286,6 +315,8 @@ def _sentence(problem: Problem, q: np.ndarray, s: Suspect, *, first: bool) -> st
 
 def _told(s: Suspect) -> str:
     v, sigma = s.values, s.sigma
+    if s.mass is not None:
+        return s.mass.told(float(v[0]), float(sigma[0]))
     if s.name == TIME:
         return f"a clock {1e3 * v[0]:+.3g} +- {1e3 * sigma[0]:.2g} ms off (time_offset)"
     if s.name == POSE or s.name.startswith(CAMERA_POSE):

@@ -73,7 +73,7 @@ class SolverPanel:
         self.time_plot = gui.add_uplot(
             (axis, 0 * axis, 0 * axis, 0 * axis),
             (up.Series(label="t [s]"), line("assembly", "#8c5fc4"), line("solve", "#c4552d"),
-             line("step", "#333333")),
+             line("step", "#808890")),
             title="time of a step [ms]", **options,
         )  # fmt: skip
         for handle in (self.integrator, self.dt, self.theta, self.alpha, self.radius):

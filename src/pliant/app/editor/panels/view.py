@@ -2,6 +2,7 @@
 
 from pliant.app.editor.coloured_mesh import css_gradient
 from pliant.app.editor.context import Context
+from pliant.app.editor.theme import DARK, LIGHT
 from pliant.core.lengths import length_unit
 
 COLOURS = {
@@ -23,6 +24,9 @@ class ViewPanel:
         self.held = gui.add_checkbox("Held points", True, hint="Red dots on the held surface.")
         self.shadows = gui.add_checkbox(
             "Shadows", True, hint="Switch them off where the browser has no graphics card."
+        )
+        self.dark = gui.add_checkbox(
+            "Dark theme", context.viewport.theme.dark, hint="In every page of this editor."
         )
         self.colour = gui.add_dropdown(
             "Colour", tuple(COLOURS), initial_value="plain",
@@ -46,6 +50,9 @@ class ViewPanel:
                        self.fixed_scale, self.slice, self.slice_at, self.follow):  # fmt: skip
             context.on_change(handle, lambda _: self.apply())
         context.on_change(self.shadows, context.viewport.set_shadows)
+        context.on_change(
+            self.dark, lambda dark: context.viewport.set_theme(DARK if dark else LIGHT)
+        )
         context.on_click(self.camera, lambda _: context.viewport.frame_camera())
 
     def refresh(self) -> None:
