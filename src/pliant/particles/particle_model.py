@@ -185,8 +185,7 @@ class ParticleModel(Model):
         """Advance one time step in substeps."""
         start = perf_counter()
         h = self.scene.dt / self.substeps
-        wp.copy(self.u, state.u)
-        wp.copy(self.v, state.v)
+        self.take(state)
         self._walls_gave = 0.0
         if self.obstructed is not None:
             self.obstructed.pushed.zero_()
@@ -208,12 +207,20 @@ class ParticleModel(Model):
         if self.damping is not None:
             self._damp()
         self._keep_turning(state)
-        u, v = wp.clone(self.u), wp.clone(self.v)
-        after = State({"u": u, "v": v}, state.t + self.scene.dt)
+        after = State(self.given_back(), state.t + self.scene.dt)
         residual = self.residual(h)
         took = 1e3 * (perf_counter() - start)
-        done = Solution(u, Outcome.CONVERGED, self.work_units, residual, np.inf)
+        done = Solution(after.u, Outcome.CONVERGED, self.work_units, residual, np.inf)
         return after, StepRecord(done, {"solve": took})
+
+    def take(self, state: State) -> None:
+        """Begin a step at a state."""
+        wp.copy(self.u, state.u)
+        wp.copy(self.v, state.v)
+
+    def given_back(self) -> dict[str, wp.array]:
+        """The arrays of the state that a step has led to."""
+        return {"u": wp.clone(self.u), "v": wp.clone(self.v)}
 
     def _damp(self) -> None:
         assert self.damping is not None
@@ -391,6 +398,9 @@ class ParticleModel(Model):
         out = {}
         for name, value in arrays.items():
             if name == "a":  # what a finite element run kept beside
+                continue
+            if value.ndim == 3:
+                out[name] = to_device(value, wp.mat33d)
                 continue
             full = np.zeros((len(value), 3))
             full[:, : value.shape[1]] = value
