@@ -9,6 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from pliant.core import later
 from pliant.core.shown import provide
 
 if TYPE_CHECKING:  # for editors and type checkers; the same names as in _HOMES
@@ -153,6 +154,7 @@ class _Facade(ModuleType):
 
 sys.modules[__name__].__class__ = _Facade
 provide(lambda: import_module("pliant.app.pictures.views"))  # plot, HTML and progress of records
+later.provide("models", lambda: import_module("pliant.particles"))  # words that `model` may be
 
 __all__ = [
     "BadInput", "Body", "BodyForce", "Branch", "Camera", "CentralDifferences", "ContactLaw",

@@ -3,21 +3,24 @@
 A scene says it by `model`, or by `law`, which stands for a model of its own. Whatever depends on it
 asks the record: moduli, the elastic term, stresses, the numbers that may be unknown and their
 units, the entries of a scene file and the words of menus. Another way to resist is one more class,
-registered here, and no change elsewhere.
+registered here (`register_model`), and no change elsewhere; layers above register theirs when
+`models` is first asked (core.later).
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from pliant.complexstep.derivatives import STEP
+from pliant.core import later
 from pliant.core.errors import BadInput
+from pliant.dynamics.model_numbers import plain
 from pliant.fem.laws import find_law
 from pliant.fem.laws.law import Law
 from pliant.fem.laws.tables import describe_law
 
 if TYPE_CHECKING:
-    from pliant.dynamics.model import Model
+    from pliant.dynamics.model import Block, Model
     from pliant.dynamics.scene import Scene
     from pliant.dynamics.terms.elastic import Elastic
     from pliant.fem.forces.elasticity import Elasticity
@@ -43,6 +46,7 @@ class Constitution:
     exact_walls: Nitsche's terms are known for it. compact: its matrix may be stored by half.
     rests_as: the tag of what a body of this kind rests as. words: for menus.
     branched: viscoelastic branches are known for it.
+    numbers: the class of its own numbers (dynamics.model_numbers), None where it has none.
     """
 
     tag: ClassVar[str]
@@ -52,6 +56,7 @@ class Constitution:
     compact: ClassVar[bool] = True
     rests_as: ClassVar[str]
     branched: ClassVar[bool] = True
+    numbers: ClassVar[type | None] = None
 
     def __init__(self, scene: "Scene"):
         self.scene = scene
@@ -94,7 +99,16 @@ class Constitution:
 
     def entries(self) -> dict[str, Any]:
         """What a scene file says of it, beside the material."""
-        return {"model": self.tag}
+        own = {} if self.scene.numbers is None else plain(self.scene.numbers)
+        return {"model": self.tag, **({"numbers": own} if own else {})}
+
+    def blocks(self) -> dict[str, "Block"]:
+        """What may be unknown of its own numbers, by name."""
+        return {}
+
+    def run_warnings(self) -> list[str]:
+        """What to know of this model before trusting a run, a sentence each."""
+        return []
 
     def _rest(self) -> "Elasticity":
         """The linear operator about the rest shape."""
@@ -240,15 +254,30 @@ MODELS: dict[str, type[Constitution]] = {
     kind.tag: kind for kind in (Corotated, Linear, Frozen, FrozenColumns)
 }
 """What `model` may be, by tag: one more entry is one more model, in files, menus and messages; a
-law, which has a key of its own, stands for `Hyperelastic`."""
+law, which has a key of its own, stands for `Hyperelastic`. Read it through `models`."""
+
+K = TypeVar("K", bound=type[Constitution])
+
+
+def register_model(kind: K) -> K:
+    """Decorator: `model = tag` is this from now on."""
+    MODELS[kind.tag] = kind
+    return kind
+
+
+def models() -> dict[str, type[Constitution]]:
+    """All models by tag, those of the layers above included."""
+    later.load("models")
+    return MODELS
 
 
 def constitution_of(scene: "Scene") -> Constitution:
     """The scene's record; raises BadInput where its fields name none, or contradict each other."""
-    if scene.model not in MODELS:
-        raise BadInput(f"model must be one of {', '.join(MODELS)}, not '{scene.model}'.")
+    known = MODELS if scene.model in MODELS else models()
+    if scene.model not in known:
+        raise BadInput(f"model must be one of {', '.join(known)}, not '{scene.model}'.")
     if scene.law is None:
-        return MODELS[scene.model](scene)
+        return known[scene.model](scene)
     if scene.model != DEFAULT:
         name = scene.law if isinstance(scene.law, str) else scene.law.name
         raise BadInput(

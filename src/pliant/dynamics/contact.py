@@ -175,7 +175,7 @@ class Contact:
         self.set_law(law)
         self.count = len(points)
         self.node_count = len(body.nodes)
-        self.obstacles = [_obstacle_data(o, body) for o in obstacles]
+        self.obstacles = [obstacle_data(o, body) for o in obstacles]
         transpose = points.matrix.T.tocsr()
         self._transpose = (
             to_device(transpose.indptr, wp.int32),
@@ -189,7 +189,7 @@ class Contact:
         """Other planes (sampled shapes stay as they are) and another law."""
         for k, o in enumerate(obstacles):
             if isinstance(o, Plane):
-                self.obstacles[k] = _obstacle_data(o, self._body)
+                self.obstacles[k] = obstacle_data(o, self._body)
         self.set_law(law)
 
     def set_law(self, law: ContactLaw) -> None:
@@ -310,7 +310,8 @@ class Contact:
         launch(_add_blocks, self.node_count, arguments)
 
 
-def _obstacle_data(obstacle: Plane | Obstacle, body: Body) -> ObstacleData:
+def obstacle_data(obstacle: Plane | Obstacle, body: Body) -> ObstacleData:
+    """A plane, or the shape sampled, on the device."""
     o = ObstacleData()
     if isinstance(obstacle, Plane):
         n = np.zeros(3)

@@ -274,6 +274,8 @@ class Model:
     carrier: Carrier
     derivatives: Derivatives
     """Of a model that can be fitted."""
+    judged_by_energy: bool = True
+    """Whether energy from nowhere ends a run: not where steps are bounded, however coarse."""
 
     @property
     def masses(self) -> np.ndarray:

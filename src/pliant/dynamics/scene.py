@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from pliant.dynamics.constitution import DEFAULT, Constitution, Stress, constitu
 from pliant.dynamics.integrators import INTEGRATORS, GeneralisedAlpha, Integrator
 from pliant.dynamics.loads import Fixed, Load
 from pliant.dynamics.model import Block, Model, World
+from pliant.dynamics.model_numbers import numbers_of
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.dynamics.point_mass import PointMass
 from pliant.dynamics.scene_vectors import require_vectors, vector3
@@ -34,7 +36,9 @@ class Scene(World, Shown):
     tolerance: relative residual of each linear solve. preconditioner: "multigrid", or "jacobi" for
     bodies that must fit into less memory (2.4 instead of 4.9 kB a node).
     model: "corotated", an energy of the cells' stretches, "linear" (small rotations only), or, for
-    comparison, the steps of "corotated-frozen" and "corotated-qr", which gain energy from nowhere.
+    comparison, the steps of "corotated-frozen" and "corotated-qr", which gain energy from nowhere;
+    or one of particles: "position-based", "shape-matching", "mass-spring" (docs/particles.md).
+    numbers: what the model has of its own, a table such as {"substeps": 20}.
     law: a material law (pliant.laws), or the name of one that then takes the material's modulus and
     ratio; `model` is left out then. Steps of laws and of the corotated energy are Newton's method.
     start: how it begins, "rest" (as it was made), "equilibrium" (in balance with its weight and its
@@ -60,10 +64,12 @@ class Scene(World, Shown):
     attached: Sequence[PointMass] = ()
     tolerance: float = 1e-8
     preconditioner: str = "multigrid"
+    numbers: Any = None
     source: dict | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
         made = constitution_of(self)  # model and law must not contradict each other
+        object.__setattr__(self, "numbers", numbers_of(made.numbers, self.numbers, made.tag))
         if self.material.branches and not made.branched:
             raise BadInput(
                 f"model = '{self.model}' knows no viscoelastic branches: use '{DEFAULT}' or a law."

@@ -17,6 +17,7 @@ def run_warnings(
         *weight_warning(scene),
         *_inversion_warning(scene, times, inverted),
         *step_warnings(scene, velocities),
+        *scene.constitution.run_warnings(),
     ]
 
 

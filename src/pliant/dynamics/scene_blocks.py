@@ -246,7 +246,8 @@ def scene_blocks(scene: Scene) -> Mapping[str, Block]:
         for name, unit in BRANCH_UNITS.items()
         if count
     }
-    return _Blocks(BLOCKS | law | branches | _region_blocks(scene))
+    own = scene.constitution.blocks()
+    return _Blocks(BLOCKS | law | branches | _region_blocks(scene) | own)
 
 
 def _region_blocks(scene: Scene) -> dict[str, Block]:

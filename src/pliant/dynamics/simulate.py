@@ -47,6 +47,7 @@ def watch(
     """
     book = EnergyBook(system)
     book.open(state, account)
+    energy_check = energy_check and system.judged_by_energy
     if energy_check:
         system.require_stable()
     for step in march(system, state, number=number, until=until):

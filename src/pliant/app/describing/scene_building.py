@@ -92,6 +92,7 @@ def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
         contact=ContactLaw(**table.contact.model_dump()),
         integrator=integrator,
         model=table.model,
+        numbers=table.numbers,
         dilatation=table.dilatation,
         law=law,
         initial_velocity=tuple(table.initial_velocity),

@@ -12,7 +12,7 @@ from pydantic_core import PydanticKnownError
 
 from pliant.core.errors import BadInput
 from pliant.core.numbers import LARGEST, SMALLEST, shown
-from pliant.dynamics.constitution import DEFAULT, MODELS
+from pliant.dynamics.constitution import DEFAULT, models
 from pliant.dynamics.integrators import INTEGRATORS
 from pliant.fem.laws import LAWS
 
@@ -217,6 +217,7 @@ class SceneTable(Table):
     description: str = ""
     steps: Annotated[int, Field(ge=0, le=MAX_STEPS)] = 30
     model: str = DEFAULT
+    numbers: Description | None = None
     dilatation: Literal["mean", "pointwise"] = "mean"
     law: str | Description | None = None
     preconditioner: Literal["multigrid", "jacobi"] = "multigrid"
@@ -250,7 +251,7 @@ def check(description: dict[str, Any]) -> SceneTable:
         raise BadInput(_sentence(first, description)) from None
     registered = (
         ("integrator.type", "integrator", table.integrator.type, [*INTEGRATORS]),
-        ("model", "model", table.model, [*MODELS]),
+        ("model", "model", table.model, [*models()]),
     )
     for place, what, name, known in registered:
         if name not in known:

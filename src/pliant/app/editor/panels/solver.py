@@ -6,7 +6,7 @@ import numpy as np
 
 from pliant.app.editor.context import Context
 from pliant.app.editor.history import ENERGIES, Frame
-from pliant.dynamics.constitution import DEFAULT, MODELS
+from pliant.dynamics.constitution import DEFAULT, models
 from pliant.dynamics.integrators import INTEGRATORS
 
 PLOTTED = 400
@@ -40,8 +40,8 @@ class SolverPanel:
         )
         self.alpha = gui.add_slider("alpha", -0.33, 0.0, 0.01, -0.1, hint="0: none, -1/3: most")
         self.model = gui.add_dropdown(
-            "Deformation", tuple(MODELS), initial_value=DEFAULT,
-            hint=". ".join(f"{tag}: {kind.words}" for tag, kind in MODELS.items()),
+            "Deformation", tuple(models()), initial_value=DEFAULT,
+            hint=". ".join(f"{tag}: {kind.words}" for tag, kind in models().items()),
         )  # fmt: skip
         self.speed = gui.add_slider(
             "Speed limit", 0.1, 4.0, 0.1, 1.0, hint="Simulated seconds a second, at most."
@@ -84,7 +84,9 @@ class SolverPanel:
 
     def _set_model(self, tag: str) -> None:
         """A law is a model of its own: another one takes its place."""
-        self.context.session.change(model=tag, **({} if tag == DEFAULT else {"law": None}))
+        self.context.session.change(
+            model=tag, numbers=None, **({} if tag == DEFAULT else {"law": None})
+        )
 
     def refresh(self) -> None:
         """Show the scene's integrator."""
