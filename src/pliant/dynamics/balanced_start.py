@@ -77,7 +77,7 @@ class BalancedStart:
     def _terms(self) -> list[Term]:
         """What is in balance."""
         s = self.model
-        every = (s.elastic, s.walls, s.tractions, s.touch, s.inertia, s.loads)
+        every = (s.elastic, *s.supports, s.touch, s.inertia, s.loads)
         return [term for term in every if term is not None]
 
     def _linearise(self, u: wp.array) -> Stage:

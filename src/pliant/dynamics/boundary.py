@@ -18,14 +18,25 @@ from pliant.fem.cutting.walls import Hold, Walls, build_walls
 class HeldNodes:
     """Strongly held components: of `nodes` (h,), where `axes` (h, 3) is 1."""
 
+    number: int
     fixed: Fixed
     nodes: np.ndarray
     axes: np.ndarray
 
 
 @dataclass(frozen=True)
+class SpringBed:
+    """A clamp that gives: `number` in the scene, and the quadrature points of what it holds."""
+
+    number: int
+    fixed: Fixed
+    points: FacetPoints
+
+
+@dataclass(frozen=True)
 class Boundary:
-    """free: (nodes, 3) of 1 or 0. walls: weak walls; wall_parts: the quadrature points of each.
+    """free: (nodes, 3) of 1 or 0. walls: weak walls; wall_parts: number in the scene and quadrature
+    points of each. springs: clamps that give.
 
     driven: how a caller moves held regions, by their number in the scene, beyond what they do by
     themselves; its owner changes it from step to step.
@@ -35,14 +46,16 @@ class Boundary:
     free: np.ndarray
     held: list[HeldNodes]
     walls: Walls | None
-    wall_parts: list[tuple[Fixed, slice]]
+    wall_parts: list[tuple[int, Fixed, slice]]
     loads: list[tuple[Load, np.ndarray]]
+    springs: list[SpringBed]
     driven: dict[int, Motion] = field(default_factory=dict)
 
     @property
     def changes(self) -> bool:
         """True if loads or walls depend on time."""
-        moving_walls = bool(self.driven) or any(f.moves for f, _ in self.wall_parts)
+        weak = [f for _, f, _ in self.wall_parts] + [bed.fixed for bed in self.springs]
+        moving_walls = bool(self.driven) or any(f.moves for f in weak)
         moving_loads = any(
             load.history is not None or (isinstance(load, BodyForce) and callable(load.force))
             for load, _ in self.loads
@@ -62,8 +75,8 @@ class Boundary:
     def prescribed(self, t: float) -> np.ndarray:
         """Displacement (nodes, 3) of the strongly held components at time t, zero elsewhere."""
         out = np.zeros((len(self.free), 3))
-        for number, h in enumerate(self.held):
-            value = self._given(number, h.fixed, self.scene.body.nodes[h.nodes], t)
+        for h in self.held:
+            value = self._given(h.number, h.fixed, self.scene.body.nodes[h.nodes], t)
             out[h.nodes] = np.where(h.axes > 0.0, value, out[h.nodes])
         return out
 
@@ -72,16 +85,19 @@ class Boundary:
         assert self.walls is not None
         position = self.walls.position
         return np.concatenate([
-            self._given(number, f, position[part], t)
-            for number, (f, part) in enumerate(self.wall_parts)
+            self._given(number, f, position[part], t) for number, f, part in self.wall_parts
         ])  # fmt: skip
+
+    def given_on(self, bed: SpringBed, t: float) -> np.ndarray:
+        """Given displacement (q, 3) at the quadrature points of a clamp that gives."""
+        return self._given(bed.number, bed.fixed, bed.points.position, t)
 
     def given_at_wall_nodes(self, t: float) -> np.ndarray | None:
         """Given displacement (w, k, 3) at the nodes of the walls' cells; None if it is zero."""
         assert self.walls is not None
         nodes = self.scene.body.nodes[self.scene.body.cells[self.walls.cell]]
         out = np.zeros((*nodes.shape[:2], 3))
-        for number, (f, part) in enumerate(self.wall_parts):
+        for number, f, part in self.wall_parts:
             held = np.unique(self.walls.point_entry[part])
             points = nodes[held].reshape(-1, nodes.shape[2])
             out[held] = self._given(number, f, points, t).reshape(len(held), -1, 3)
@@ -126,13 +142,17 @@ def build_boundary(scene: Scene, *, hold: Hold = "linear") -> Boundary:
     free = np.ones((len(body.nodes), 3))
     free[:, body.dim :] = 0.0
     held: list[HeldNodes] = []
-    pieces: list[tuple[Fixed, FacetPoints]] = []
+    pieces: list[tuple[int, Fixed, FacetPoints]] = []
+    springs: list[SpringBed] = []
     for number, fixed in enumerate(scene.fixed):
-        if body.is_grid:
+        if body.is_grid or fixed.stiffness is not None:
             points = covered_points(body, fixed.region)
             if len(points.cell) == 0:
                 raise BadInput(_touches_nothing("fixed", number))
-            pieces.append((fixed, points))
+            if fixed.stiffness is None:
+                pieces.append((number, fixed, points))
+            else:
+                springs.append(SpringBed(number, fixed, points))
         else:
             surface_nodes = np.unique(body.surface.points.nodes)
             reach = 1e-9 * body.spacing  # a region that ends on a face still holds its nodes
@@ -142,19 +162,19 @@ def build_boundary(scene: Scene, *, hold: Hold = "linear") -> Boundary:
             nodes = surface_nodes[inside]
             axes = np.broadcast_to(fixed.mask(), (len(nodes), 3)).copy()
             axes[:, body.dim :] = 0.0
-            held.append(HeldNodes(fixed, nodes, axes))
+            held.append(HeldNodes(number, fixed, nodes, axes))
             free[nodes] = np.where(axes > 0.0, 0.0, free[nodes])
     walls = None
     if pieces:
         mask = np.array([1.0] * body.dim + [0.0] * (3 - body.dim))
         walls = build_walls(
-            body, [(p, f.mask() * mask) for f, p in pieces], dilatation=scene.dilatation,
+            body, [(p, f.mask() * mask) for _, f, p in pieces], dilatation=scene.dilatation,
             hold=hold,
         )  # fmt: skip
-    ends = np.cumsum([0, *(len(p.cell) for _, p in pieces)])
-    parts = [(f, slice(ends[k], ends[k + 1])) for k, (f, _) in enumerate(pieces)]
+    ends = np.cumsum([0, *(len(p.cell) for _, _, p in pieces)])
+    parts = [(n, f, slice(ends[k], ends[k + 1])) for k, (n, f, _) in enumerate(pieces)]
     loads = [(load, spread(load, number, body)) for number, load in enumerate(scene.loads)]
-    return Boundary(scene, free, held, walls, parts, loads)
+    return Boundary(scene, free, held, walls, parts, loads, springs)
 
 
 def _touches_nothing(kind: str, number: int) -> str:

@@ -35,8 +35,9 @@ from pliant.dynamics.terms.elastic import EnergyTerm
 from pliant.dynamics.terms.inertia import Inertia
 from pliant.dynamics.terms.loads import LoadTerm
 from pliant.dynamics.terms.slivers import SliverViscosity
+from pliant.dynamics.terms.springs import SpringTerm
 from pliant.dynamics.terms.stage import Stage, mix, start_balance, step_balance
-from pliant.dynamics.terms.term import Term
+from pliant.dynamics.terms.term import Support, Term
 from pliant.dynamics.terms.tractions import TractionTerm
 from pliant.dynamics.terms.walls import WallTerm
 from pliant.fem.bodies.solver_nodes import solver_nodes
@@ -98,6 +99,9 @@ class ImplicitModel(Model):
             self.walls = WallTerm(self.boundary, self.boundary.walls, scene.dt)
             if hold == "turning":
                 self.tractions = TractionTerm(self.walls)
+        self.springs: SpringTerm | None = None
+        if self.boundary.springs:
+            self.springs = SpringTerm(self.boundary, scene.dt)
         self.touch: ContactTerm | None = None
         if scene.obstacles:
             contact = Contact(
@@ -113,7 +117,7 @@ class ImplicitModel(Model):
         if scene.material.branches:
             self.branches = BranchTerm(self.elastic.rest)
         beside: Sequence[Term | None] = (
-            self.branches, self.walls, self.tractions, self.inertia, self.slivers, self.touch,
+            self.branches, *self.supports, self.inertia, self.slivers, self.touch,
         )  # fmt: skip
         self.beside: list[Term] = [term for term in beside if term is not None]
         """The terms that x moves, without the elastic one; in the order of their sum."""
@@ -162,6 +166,10 @@ class ImplicitModel(Model):
             self._walls_pull = bool(np.any(self.walls.given(0.0)))
         if self.tractions is not None:
             self.tractions.set_material(lam, mu)
+        if self.springs is not None:
+            stiffness = [scene.fixed[bed.number].stiffness for bed in self.boundary.springs]
+            self.springs.set_stiffness(np.array(stiffness), scene.material.stiffness_damping)
+            self._walls_pull = self._walls_pull or bool(np.any(self.springs.given(0.0)))
         if isinstance(self.preconditioner, Multigrid):
             stiffness = lam + 2.0 * mu
             self.preconditioner.expect_contrast(float(stiffness.max() / stiffness.min()))
@@ -172,6 +180,11 @@ class ImplicitModel(Model):
         if self.touch is not None:
             E = mu * (3.0 * lam + 2.0 * mu) / (lam + mu)
             self.touch.set_numbers(scene, float(np.mean(E)))
+
+    @property
+    def supports(self) -> list[Support]:
+        """What holds the surface weakly: walls, the body's own stress there, clamps that give."""
+        return [term for term in (self.walls, self.tractions, self.springs) if term is not None]
 
     @property
     def masses(self) -> np.ndarray:
@@ -264,8 +277,8 @@ class ImplicitModel(Model):
         force = self._steady_force
         if force is None or self.boundary.changes:
             force = self.loads.given(t)
-            if self.walls is not None:
-                force = force + self.walls.given(t)
+            for term in self.supports:
+                force = force + term.given(t)
             self._steady_force = force
         return force if self.loads.push is None else force + self.loads.push
 
@@ -347,8 +360,7 @@ class ImplicitModel(Model):
 
     def elastic_energy(self, u: wp.array, t: float) -> float:
         """Energy [J] of the cells, their ghost penalty and the walls."""
-        walls = (self.walls, self.tractions)
-        return self.elastic.energy(u, t) + sum(w.energy(u, t) for w in walls if w is not None)
+        return self.elastic.energy(u, t) + sum(term.energy(u, t) for term in self.supports)
 
     def stored(self, state: State) -> Energies:
         """Kinetic, elastic, gravity's and contact's energy of a state.
@@ -430,10 +442,8 @@ class ImplicitModel(Model):
         self.linearised_at = None
         mass = self.inertia.mass
         self.elasticity.assemble(self.matrix, mass, mass_factor=mass_factor, stiffness_factor=1.0)
-        if self.walls is not None:
-            self.walls.operator.assemble(self.matrix, 1.0)
-        if self.tractions is not None:
-            self.tractions.assemble_rest(self.matrix)
+        for term in self.supports:
+            term.assemble_rest(self.matrix)
 
 
 def _burden(scene: Scene) -> float:

@@ -74,13 +74,12 @@ def part_work(
         f_new, f_old = scheme.force
         external = f_new * model.external_force(after.t) + f_old * model.external_force(before.t)
         extra = external - scheme.force_total * model.loads.weight
-        if model.walls is not None:  # its data act as loads, and are stored in its energy
-            f = model.walls.standing_force
+        for term in model.supports:  # whose data act as loads, and are stored in their energy
+            f = term.standing_force
             extra = extra - (f_new * f(after.t) + f_old * f(before.t))
         loads = float(np.sum(extra * way.numpy()))
     if model.boundary.changes:
-        moved = [term for term in (model.walls, model.tractions) if term is not None]
-        loads += sum(term.hand_work(before, after) for term in moved)
+        loads += sum(term.hand_work(before, after) for term in model.supports)
     taken = dot(damping, way)
     if model.branches is not None:
         taken += model.branches.dissipated(stage, after.history)
@@ -101,8 +100,8 @@ def _add_damping(model: "ImplicitModel", stage: Stage, out: wp.array) -> None:
         model.inertia.add(stage["rate"], out, material.mass_damping)
     if material.stiffness_damping > 0.0:
         model.elastic.add_damping(stage, out, material.stiffness_damping)
-        if model.walls is not None:
-            model.walls.operator.add_force(stage["rate"], out, factor=material.stiffness_damping)
+        for term in model.supports:
+            term.add_damping(stage["rate"], out, material.stiffness_damping)
 
 
 def _held_work(

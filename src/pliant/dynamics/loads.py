@@ -46,16 +46,20 @@ class Fixed:
 
     displacement: where it is held: a vector, a Motion, or f(points, t) -> (points, dim).
     axes: the components that are held, e.g. "y" for a roller.
+    stiffness: of a clamp that gives, pressure per way [Pa/m]; None for one that does not.
     On grids the wall is weak (Nitsche), on meshes the surface nodes are held.
     """
 
     region: Shape
     displacement: Displacement | None = None
     axes: str = "xyz"
+    stiffness: float | None = None
 
     def __post_init__(self):
         if not self.axes or set(self.axes) - set(AXES):
             raise BadInput(f"axes must be letters of 'xyz', not '{self.axes}'.")
+        if self.stiffness is not None and not 0.0 < self.stiffness < np.inf:
+            raise BadInput(f"stiffness must be a positive number of Pa/m, not {self.stiffness}.")
 
     def mask(self) -> np.ndarray:
         """(3,) of 1 where held."""

@@ -111,9 +111,10 @@ class StaticProblem:
         stage = self.at(x)
         wp.copy(out, self._external)
         self.elastic.add_force(stage, out)
-        for term in (self.model.walls, self.model.tractions, self.model.touch):
-            if term is not None:
-                term.add_force(stage, out)
+        for term in self.model.supports:
+            term.add_force(stage, out)
+        if self.model.touch is not None:
+            self.model.touch.add_force(stage, out)
 
     def assemble(self, x: wp.array, *, project: bool) -> None:
         """matrix = stiffness at u = x."""

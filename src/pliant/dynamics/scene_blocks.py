@@ -211,6 +211,45 @@ class LawParameter(Block):
         return p
 
 
+class WallStiffness(Block):
+    """Stiffnesses of the clamps that give, in the order of the scene."""
+
+    of_material = False
+
+    def check(self, scene):
+        if not self._of(scene):
+            raise BadInput(
+                f"'{self.name}' is unknown, but no clamp gives: give one a stiffness [Pa/m], "
+                "Fixed(region, stiffness=...)."
+            )
+
+    def _of(self, scene) -> list[float]:
+        return [f.stiffness for f in scene.fixed if f.stiffness is not None]
+
+    def labels(self, scene, count):
+        if count != len(self._of(scene)):
+            raise BadInput(
+                f"{self.name} is a number for every clamp that gives, {len(self._of(scene))}, "
+                f"not {count}."
+            )
+        return super().labels(scene, count)
+
+    def get(self, scene):
+        values = self._of(scene)
+        return np.array(values) if len(values) > 1 else next(iter(values), None)
+
+    def put(self, scene, value):
+        new = iter(value)
+        fixed = [
+            f if f.stiffness is None else replace(f, stiffness=float(next(new)))
+            for f in scene.fixed
+        ]
+        return replace(scene, fixed=fixed)
+
+    def push(self, model, change):
+        return Parameters({self.name: np.array(change, float)})
+
+
 BLOCKS: dict[str, Block] = {
     b.name: b
     for b in (
@@ -225,6 +264,7 @@ BLOCKS: dict[str, Block] = {
         Ground("ground_normal", "", "direction", 3),
         Ground("ground_offset", "m", "plain"),
         ContactStiffness("contact_stiffness", "Pa/m", "positive"),
+        WallStiffness("wall_stiffness", "Pa/m", "positive"),
         VectorBlock("initial_velocity", "m/s", "plain", 3),
         VectorBlock("initial_spin", "rad/s", "plain", 3),
         StartBlock("start_amplitudes", "m", "plain"),
@@ -248,6 +288,7 @@ def scene_blocks(scene: Scene) -> Mapping[str, Block]:
     }
     own = scene.constitution.blocks()
     return _Blocks(BLOCKS | law | branches | _region_blocks(scene) | own)
+
 
 
 def _region_blocks(scene: Scene) -> dict[str, Block]:

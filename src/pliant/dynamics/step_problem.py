@@ -86,7 +86,7 @@ class StepProblem:
     def turning(self, x: wp.array, dx: wp.array) -> TurningStep | None:
         """The step dx from x with the turn of a body that nothing holds made finite."""
         s, factor = self.model, self.scheme.next_u[0]
-        if s.boundary.held or s.walls is not None:
+        if s.boundary.held or s.supports:
             return None
         u = self.stage.at(x)["next_u"].numpy()
         path = TurningPath(s.masses, s.arms() + u, factor * dx.numpy())

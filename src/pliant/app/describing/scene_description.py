@@ -126,6 +126,8 @@ def _plain(value: Any) -> Any:
 
 def _fixed_table(fixed: Fixed, i: int) -> dict[str, Any]:
     table: dict[str, Any] = {"region": fixed.region.to_dict(), "axes": fixed.axes}
+    if fixed.stiffness is not None:
+        table["stiffness"] = float(fixed.stiffness)
     given = fixed.displacement
     if isinstance(given, Motion):
         return table | {"times": _plain(given.times), "displacements": _plain(given.values)}

@@ -98,6 +98,7 @@ class FixedTable(Table):
     displacement: Vector | None = None
     times: Numbers | None = None
     displacements: Annotated[list[Vector], Field(min_length=1)] | None = None
+    stiffness: Positive | None = None
 
 
 class HistoryTable(Table):

@@ -3,7 +3,7 @@
 import numpy as np
 import warp as wp
 
-from pliant.dynamics.model import Parameters
+from pliant.dynamics.model import Parameters, State
 from pliant.dynamics.terms.stage import Changes, Pulls, Stage
 
 
@@ -36,3 +36,22 @@ class Term:
     def energy(self, u: wp.array, t: float) -> float:
         """Energy [J] stored at the displacement u."""
         return 0.0
+
+
+class Support(Term):
+    """A force that holds a part of the surface where it is told to be."""
+
+    def assemble_rest(self, matrix) -> None:
+        """matrix += its stiffness about the rest shape."""
+        raise TypeError(type(self).__name__)
+
+    def standing_force(self, t: float) -> np.ndarray | float:
+        """`given` without what the rate of the given displacement does."""
+        return 0.0
+
+    def add_damping(self, rate: wp.array, out: wp.array, factor: float) -> None:
+        """out += factor * the force of a rate, per stiffness damping."""
+
+    def hand_work(self, before: State, after: State) -> float:
+        """Work of the hand that moves what holds, over a step or a part of it."""
+        raise TypeError(type(self).__name__)

@@ -13,12 +13,12 @@ from pliant.core.launch import zeros
 from pliant.dynamics.boundary import Boundary
 from pliant.dynamics.model import Parameters, State
 from pliant.dynamics.terms.stage import Balance, Changes, Pulls, Stage
-from pliant.dynamics.terms.term import Term
+from pliant.dynamics.terms.term import Support
 from pliant.dynamics.terms.walls import WallTerm
 from pliant.fem.forces.wall_traction import WallTractions
 
 
-class TractionTerm(Term):
+class TractionTerm(Support):
     """Of the walls of a boundary that hold by tractions in turning frames."""
 
     def __init__(self, walls: WallTerm):

@@ -10,7 +10,7 @@ from pliant.core.launch import to_device, zeros
 from pliant.dynamics.boundary import Boundary
 from pliant.dynamics.model import Parameters, State
 from pliant.dynamics.terms.stage import Balance, Changes, Pulls, Stage, inner, mix
-from pliant.dynamics.terms.term import Term
+from pliant.dynamics.terms.term import Support
 from pliant.fem.cutting.walls import Walls
 from pliant.fem.forces.wall_operator import WallOperator
 from pliant.linalg.blocks import combine, dot
@@ -20,19 +20,19 @@ MOST_KEPT = 64
 direction with every product, and would keep them all."""
 
 
-class WallTerm(Term):
+class WallTerm(Support):
     """The walls of a boundary; dt [s]: of the scene, to take rates by."""
 
     def __init__(self, boundary: Boundary, walls: Walls, dt: float):
         self.boundary, self.walls, self._dt = boundary, walls, dt
-        self.operator = WallOperator(walls)
+        self.operator = WallOperator(walls.body, walls.cell)
         self._cells = walls.body.cells[walls.cell]
         self._kept: dict[int, tuple[Parameters, np.ndarray]] = {}
 
     def set_material(self, lam: np.ndarray, mu: np.ndarray, stiffness_damping: float) -> None:
         """Moduli of every cell [Pa]."""
         self._lam, self._mu, self._beta = lam, mu, stiffness_damping
-        self.operator.set_material(lam, mu)
+        self.operator.set_blocks(self.walls.blocks(lam, mu))
         self._kept.clear()
 
     def data(self, t: float) -> np.ndarray:
@@ -62,6 +62,12 @@ class WallTerm(Term):
         factor = stage.balance.per_x("strained")
         if factor != 0.0:
             self.operator.assemble(matrix, factor)
+
+    def assemble_rest(self, matrix) -> None:
+        self.operator.assemble(matrix, 1.0)
+
+    def add_damping(self, rate: wp.array, out: wp.array, factor: float) -> None:
+        self.operator.add_force(rate, out, factor=factor)
 
     def add_change(self, stage: Stage, d: Changes, p: Parameters, out: wp.array) -> None:
         d_w = d["strained"]

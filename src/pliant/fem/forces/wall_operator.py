@@ -9,7 +9,7 @@ import numpy as np
 import warp as wp
 
 from pliant.core.launch import launch, share, to_device, zeros
-from pliant.fem.cutting.walls import Walls
+from pliant.fem.bodies.body import Body
 from pliant.linalg.block_rows import BlockRows, add_block
 
 FEW = 100
@@ -82,11 +82,10 @@ def _gather_entries(
 
 
 class WallOperator:
-    """The stiffness of the walls, with the same interface as Elasticity where they meet."""
+    """A stiffness of some cells, one entry each: with Elasticity's interface where they meet."""
 
-    def __init__(self, walls: Walls):
-        self.walls = walls
-        cells = walls.body.cells[walls.cell]
+    def __init__(self, body: Body, cell: np.ndarray):
+        cells = body.cells[cell]
         self._k = cells.shape[1]
         nodes, flat = np.unique(cells.reshape(-1), return_inverse=True)
         order = np.argsort(flat, kind="stable")
@@ -96,14 +95,13 @@ class WallOperator:
         self._node = to_device(nodes, wp.int32)
         self._start = to_device(start, wp.int32)
         self._incident = to_device(order, wp.int32)
-        self._cell = to_device(walls.cell, wp.int32)
+        self._cell = to_device(cell, wp.int32)
         self._corners = to_device(cells, wp.int32)
-        self._slot = share(walls.body.pattern.slot, wp.uint8)
-        self._blocks = zeros((len(walls.cell), self._k**2), wp.mat33d)
+        self._slot = share(body.pattern.slot, wp.uint8)
+        self._blocks = zeros((len(cell), self._k**2), wp.mat33d)
 
-    def set_material(self, lam: np.ndarray, mu: np.ndarray) -> None:
-        """Recompute penalties and blocks for new moduli (cells,)."""
-        blocks = self.walls.blocks(lam, mu)
+    def set_blocks(self, blocks: np.ndarray) -> None:
+        """Of every entry, (w, k, k, 3, 3)."""
         self._blocks.assign(blocks.reshape(len(blocks), -1, 3, 3))
 
     def assemble(self, matrix, factor: float) -> None:

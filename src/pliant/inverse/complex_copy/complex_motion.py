@@ -70,9 +70,10 @@ def complex_numbers(system: ImplicitModel, unknowns: UnknownSet, q: np.ndarray) 
     """The scene's numbers at a complex q, through the unknowns' own formulas."""
     scene, cells = system.scene, len(system.scene.body.cells)
     m = scene.material
-    if scene.begin.balanced or scene.attached:
+    if scene.begin.balanced or scene.attached or system.springs is not None:
         raise NotComplex(
-            "Starts in balance and attached masses have no complex copy: use derivatives by "
+            "Starts in balance, attached masses and clamps that give have no complex copy: use "
+            "derivatives by "
             'tangents or adjoints (method "gauss-newton" or "adjoint").'
         )
     new: dict[str, Any] = {
