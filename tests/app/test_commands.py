@@ -1,6 +1,7 @@
 """The other commands."""
 
 import json
+from functools import partial
 
 import meshio
 import numpy as np
@@ -159,6 +160,27 @@ def test_help_fits_a_terminal(name, capfd, monkeypatch):
     if name == "reconstruct":
         assert "[[experiments]]" in text
         assert len(lines) < 110
+
+
+def test_what_is_no_scene_and_no_recording(tmp_path, capfd, monkeypatch):
+    """A run's surface.ply was taken for a recording of one frame."""
+    file, out = write(tmp_path / "block.toml", block()), tmp_path / "run"
+    run = partial(in_process, capfd, monkeypatch)
+    assert run("simulate", file, "--steps", 1, "--no-pictures", "--out", out)[0] == 0
+    (tmp_path / "empty").mkdir()
+    for words, said in (
+        (("reconstruct", file, "--observations", out), "holds what was computed, and no recording"),
+        (("scan", out, "--out", tmp_path / "s.npz"), "holds what was computed, and no recording"),
+        (("simulate", tmp_path / "empty"), "is a folder, but holds no scene (scene.toml)"),
+        (("simulate", ""), "There is no scene ''"),
+        (("simulate", file, "--out", ""), "--out is empty"),
+        (("render", out, "--style", "slice", "--slice-axis", "x", "--slice-at", 9, "--out",
+          tmp_path / "p.png"), "misses the body, which reaches from x = 0 to"),
+    ):  # fmt: skip
+        code, _, err = run(*words)
+        assert (code, err.count("\n")) == (2, 1)
+        assert said in err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["block.toml", "empty", "run"]
 
 
 def test_a_wrong_option_names_the_help_that_lists_it(capfd, monkeypatch):

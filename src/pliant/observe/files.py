@@ -41,6 +41,9 @@ from pliant.observe.point_files import (
 log = logging.getLogger(__name__)
 
 RECORD = "observations.json"
+COMPUTED = ("scene.toml", "result.json")
+"""What the folder of a run or a fit holds, whose points are no recording."""
+
 LAYOUTS = ("npz", "ply", "depth")
 UNITS = {"m": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 FRAME_RATE = 30.0
@@ -227,6 +230,10 @@ def _layout(folder: Path, record: dict[str, Any]) -> str:
     stated = record.get("layout")
     if stated is not None and not (isinstance(stated, str) and stated in LAYOUTS):
         raise BadInput(f"{folder / RECORD}: layout '{stated}' is not one of {', '.join(LAYOUTS)}.")
+    if not (folder / RECORD).exists() and all((folder / name).is_file() for name in COMPUTED):
+        raise BadInput(
+            f"{folder}: holds what was computed, and no recording; `pliant observe` films a run."
+        )
     found = []
     if any(image_files(folder)):
         found.append("depth")

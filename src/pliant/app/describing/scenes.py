@@ -101,6 +101,8 @@ def find_description(
         inside = Path(text) / SCENE
         if inside.is_file():
             return with_shape(read_description(inside), shape)
+        if text and Path(text).is_dir():
+            raise BadInput(f"{text}: is a folder, but holds no scene ({SCENE}).")
         is_file = Path(text).suffix == ".toml" or Path(text).exists()
     except (OSError, ValueError):
         is_file = False

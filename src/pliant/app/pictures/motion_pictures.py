@@ -66,6 +66,19 @@ def observed_points(run: Trajectory, seen: Observations | None, frames: list[int
     return [usable[int(np.argmin(np.abs(times - run.times[k])))].points for k in frames]
 
 
+def _require_met(cut: Cut, positions: np.ndarray) -> None:
+    """Refuse a slice that misses the body in all its positions (frames, nodes, dim) [m]."""
+    if cut.at is None or cut.axis not in "xyz"[: positions.shape[2]]:
+        return
+    along = positions[..., "xyz".index(cut.axis)]
+    low, high = float(along.min()), float(along.max())
+    if not low <= cut.at <= high:
+        raise BadInput(
+            f"--slice-at {cut.at:g} misses the body, which reaches from {cut.axis} = {low:.4g} to "
+            f"{high:.4g} m."
+        )
+
+
 def draw_motion(
     run: Trajectory,
     path: str | Path,
@@ -92,6 +105,8 @@ def draw_motion(
     shown = chosen_frames(run, time=time, most=MOST_FRAMES)
     points = observed_points(run, seen, shown)
     body = run.scene.body
+    if look.style == "slice" and look.cut is not None:
+        _require_met(look.cut, np.stack([body.nodes + run.displacements[k] for k in shown]))
     given = {"azimuth": look.azimuth, "elevation": look.elevation}
     directions = {k: float(np.radians(v)) for k, v in given.items() if v is not None}
     if suffix == ".png":

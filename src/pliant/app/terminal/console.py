@@ -19,6 +19,9 @@ P = ParamSpec("P")
 MOST = 10**12
 """Largest whole number of an option; nothing is counted that far."""
 
+ARGUMENTS = ("scene", "target", "folder", "case", "name", "fit", "host")
+"""Of commands, which are told in words of their own where they are empty."""
+
 SceneArgument = Annotated[
     str,
     typer.Argument(
@@ -82,6 +85,8 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
 def _require_usable(name: str, value: Any) -> None:
     """Numbers of options are finite, and of a size that can be used."""
     option = f"--{name.replace('_', '-')}"
+    if isinstance(value, str) and not value.strip() and name not in ARGUMENTS:
+        raise BadInput(f"{option} is empty: leave it away, or say what it is to be.")
     if isinstance(value, float):
         size = abs(value)
         if not size <= LARGEST:

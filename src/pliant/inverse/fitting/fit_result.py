@@ -129,6 +129,6 @@ def in_parts(fit: Fit, parts: FieldParts, unknowns: UnknownSet, scene: World) ->
 def _covariance(H: np.ndarray) -> np.ndarray:
     """Inverse of the Hessian; singular directions get a huge variance."""
     values, vectors = np.linalg.eigh(H)
-    floor = 1e-14 * max(values.max(), 1e-300)
+    floor = max(1e-14 * values.max(), 1e-200)  # its inverse must stay a number
     inverse = 1.0 / np.maximum(values, floor)
     return (vectors * inverse) @ vectors.T

@@ -13,6 +13,9 @@ from pliant.inverse.parameters.recording_blocks import PLACES
 BLIND = 0.3
 """Standard deviation, against the unknown's own size, above which the data hardly see it."""
 
+NOTHING = 1e6
+"""The same above which they do not see it at all."""
+
 ROUGH = 0.03
 """The same above which it is known only roughly, and its value not to be quoted without it."""
 
@@ -63,8 +66,11 @@ def advise(
         if i in tied:
             continue
         if relative[i] > BLIND:
+            seen = f"hardly see {label}: {values[i]:.4g} +- {sigma[i]:.2g}. "
+            if relative[i] > NOTHING:
+                seen = f"do not see {label} at all: {values[i]:.4g} is where it began. "
             out.append(
-                f"The data hardly see {label}: {values[i]:.4g} +- {sigma[i]:.2g}. "
+                f"The data {seen}"
                 "Let the body move more, film it longer, or give a prior."
             )
         elif relative[i] > ROUGH:
