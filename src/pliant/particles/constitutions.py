@@ -18,7 +18,7 @@ class _Particles(Corotated):
     """What they have in common: at rest, in modes and in stresses the body is an elastic one."""
 
     rests_as = DEFAULT
-    branched = False
+    branched = finite_elements = False
 
     @property
     def law(self) -> "Law":
