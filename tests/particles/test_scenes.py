@@ -10,7 +10,7 @@ from pliant.app.describing.scene_files import build_scene, describe_scene, load_
 from pliant.dynamics.constitution import models
 
 BLOCK = pl.GridBody(pl.shapes.box(size=(0.2, 0.1, 0.1)), 0.05)
-TAGS = ["position-based", "shape-matching"]
+TAGS = ["position-based", "shape-matching", "mass-spring"]
 
 
 @pytest.mark.parametrize("tag", TAGS)

@@ -46,6 +46,7 @@ class Constitution:
     exact_walls: Nitsche's terms are known for it. compact: its matrix may be stored by half.
     rests_as: the tag of what a body of this kind rests as. words: for menus.
     branched: viscoelastic branches are known for it.
+    finite_elements: whether its steps are those of the body's cells, which others are compared to.
     numbers: the class of its own numbers (dynamics.model_numbers), None where it has none.
     """
 
@@ -57,6 +58,7 @@ class Constitution:
     rests_as: ClassVar[str]
     branched: ClassVar[bool] = True
     numbers: ClassVar[type | None] = None
+    finite_elements: ClassVar[bool] = True
 
     def __init__(self, scene: "Scene"):
         self.scene = scene

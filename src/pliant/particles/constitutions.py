@@ -3,6 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pliant.core.errors import BadInput
 from pliant.dynamics.constitution import DEFAULT, Corotated, Stress, register_model
 from pliant.dynamics.model_numbers import number
@@ -18,7 +20,7 @@ class _Particles(Corotated):
     """What they have in common: at rest, in modes and in stresses the body is an elastic one."""
 
     rests_as = DEFAULT
-    branched = False
+    branched = finite_elements = False
 
     @property
     def law(self) -> "Law":
@@ -102,3 +104,41 @@ class ShapeMatching(_Particles):
         from pliant.particles.shape_matching import ShapeMatchingModel
 
         return ShapeMatchingModel(self.scene)
+
+
+@dataclass(frozen=True)
+class MassSpringNumbers:
+    """See particles.mass_spring."""
+
+    scheme: str = number(
+        "runge-kutta-4",
+        choices=("explicit-euler", "runge-kutta-2", "runge-kutta-4", "implicit-euler",
+                 "implicit-euler-linear"),
+        words="how springs are advanced; the scene's integrator gives the step alone",
+    )  # fmt: skip
+    substeps: int = number(0, high=100_000, whole=True, words="parts of a step; 0: by itself")
+
+
+@register_model
+class MassSpring(_Particles):
+    """Springs between the nodes; see particles.mass_spring."""
+
+    tag = "mass-spring"
+    words = "springs along edges and diagonals: Poisson's ratio 1/4 whatever is asked"
+    numbers = MassSpringNumbers
+
+    def run_warnings(self) -> list[str]:
+        """See Constitution."""
+        asked = self.scene.cell_material.poisson_ratio
+        if np.allclose(asked, 0.25, atol=0.01):
+            return []
+        return [
+            "Springs have Poisson's ratio 1/4 (1/3 in the plane), whatever the material says: only "
+            "Young's modulus was taken from it."
+        ]
+
+    def make_model(self) -> "Model":
+        """See Constitution."""
+        from pliant.particles.mass_spring import MassSpringModel
+
+        return MassSpringModel(self.scene)

@@ -17,6 +17,7 @@ COMMANDS = {
     "scenes": "List the built-in scenes; with NAME print one as TOML, to be changed: "
     "scenes bar > my.toml",
     "simulate": "Simulate SCENE; an interrupted run of the same scene in DIR is continued.",
+    "compare": "Run SCENE under several models and tell how far each is from finite elements.",
     "static": "Find where SCENE comes to rest.",
     "modes": "Natural frequencies of SCENE about its rest shape.",
     "observe": "Film SCENE, or the run in DIR, with a ring of depth cameras.",
