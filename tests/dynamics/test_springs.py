@@ -165,6 +165,8 @@ def test_files_keep_it_and_bad_ones_are_refused(tmp_path):
     assert pl.load_scene(tmp_path / "bed.toml").fixed[0].stiffness == 1e5
     with pytest.raises(pl.BadInput, match="positive number of Pa/m"):
         pl.Fixed(BOTTOM, stiffness=-1.0)
+    with pytest.raises(pl.BadInput, match="particles know firm clamps only"):
+        pl.simulate(replace(scene, model="position-based"), 1)
     rigid = replace(scene, fixed=[pl.Fixed(BOTTOM)])
     with pytest.raises(pl.BadInput, match="no clamp gives"):
         make_unknown("wall_stiffness", 1e5, rigid)

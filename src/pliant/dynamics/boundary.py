@@ -48,7 +48,7 @@ class Boundary:
     walls: Walls | None
     wall_parts: list[tuple[int, Fixed, slice]]
     loads: list[tuple[Load, np.ndarray]]
-    springs: list[SpringBed]
+    springs: list[SpringBed] = field(default_factory=list)
     driven: dict[int, Motion] = field(default_factory=dict)
 
     @property
