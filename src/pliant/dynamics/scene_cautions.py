@@ -4,12 +4,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pliant.dynamics.locking import locking_warning
 from pliant.dynamics.scene import Scene
 
 
 def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:
     """Of a fit that found `values` and the scene with them."""
-    return [*_integrator_damping(scene, labels), *_given_density(scene, labels, values)]
+    return [
+        *_integrator_damping(scene, labels),
+        *locking_warning(scene),
+        *_given_density(scene, labels, values),
+    ]
 
 
 def _given_density(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from pliant.dynamics.locking import locking_warning
 from pliant.dynamics.own_weight import weight_warning
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.step_quality import step_warnings
@@ -13,6 +14,7 @@ def run_warnings(
     """What to know before trusting a run; velocities: of frames one step apart."""
     return [
         *weight_warning(scene),
+        *locking_warning(scene),
         *_inversion_warning(scene, times, inverted),
         *step_warnings(scene, velocities),
     ]
