@@ -85,8 +85,8 @@ def grid_body(
     sampled field without `spacing` keeps its own lattice, other shapes get one that suits them
     (fem.bodies.default_spacing). subdivisions: every shape is cut by its distance as it is,
     sampled so many times finer than the lattice (1: at its nodes), which rounds edges off within
-    such a fine cell and shrinks what is round. pieces="largest" keeps the cells of the largest piece
-    only (fem.bodies.loose_pieces). ghost_penalty = 0 switches the stabilisation
+    such a fine cell and shrinks what is round. pieces="largest" keeps the cells of the largest
+    piece only (fem.bodies.loose_pieces). ghost_penalty = 0 switches the stabilisation
     of small cuts off (for studies). told_of: look for pieces, and say so in the body's `warnings`.
     """
     s = 1 if subdivisions is None else _checked_subdivisions(subdivisions)
