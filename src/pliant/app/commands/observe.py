@@ -22,7 +22,7 @@ from pliant.app.terminal.console import (
     set_machine,
 )
 from pliant.core.errors import BadInput
-from pliant.core.files import write_json
+from pliant.core.files import require_writable, write_json
 from pliant.core.lengths import length
 from pliant.observe.files import LAYOUTS, RECORD, save_observations
 
@@ -140,6 +140,7 @@ def _next(scene: str, shape: ShapeFile | None, fineness: Fineness, folder: Path)
 
 def require_free(folder: Path, *, overwrite: bool) -> None:
     """Refuse a file, a folder with other things, and a recording that may not be replaced."""
+    require_writable(folder)
     if not folder.exists():
         return
     if not folder.is_dir():
