@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from pathlib import Path
 
 import meshio
 import numpy as np
@@ -175,12 +176,26 @@ def test_what_is_no_scene_and_no_recording(tmp_path, capfd, monkeypatch):
         (("simulate", ""), "There is no scene ''"),
         (("simulate", file, "--out", ""), "--out is empty"),
         (("render", out, "--style", "slice", "--slice-axis", "x", "--slice-at", 9, "--out",
-          tmp_path / "p.png"), "misses the body, which reaches from x = 0 to"),
+          tmp_path / "p.png"), "misses the body, which reaches from x = "),
     ):  # fmt: skip
         code, _, err = run(*words)
         assert (code, err.count("\n")) == (2, 1)
         assert said in err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["block.toml", "empty", "run"]
+
+
+@pytest.mark.parametrize("command", ["observe", "modes", "render", "export", "landscape"])
+def test_a_place_that_cannot_be_written_is_refused_first(command, tmp_path, capfd, monkeypatch):
+    """Before anything is simulated; root may write anywhere, so that it is asked otherwise."""
+    file, out = write(tmp_path / "block.toml", block()), tmp_path / "sub" / "x.glb"
+    (tmp_path / "sub").mkdir()
+    out = out.with_suffix(".png") if command == "render" else out
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path / "sub")
+    monkeypatch.setattr("pliant.app.folders.films.simulate", None)
+    monkeypatch.setattr("pliant.dynamics.modes.modes", None)
+    code, _, err = in_process(capfd, monkeypatch, command, file, "--out", out)
+    assert code == 2
+    assert f"{out}: cannot be written (no permission for {tmp_path / 'sub'})." in err
 
 
 def test_a_wrong_option_names_the_help_that_lists_it(capfd, monkeypatch):

@@ -86,6 +86,23 @@ def test_ctrl_c_in_the_first_second(after, tmp_path):
     assert err.splitlines()[-1].startswith("pliant: Interrupted")
 
 
+@pytest.mark.parametrize("command", ["observe", "export", "landscape", "reconstruct"])
+def test_ctrl_c_while_a_scene_is_filmed(command, tmp_path, capfd, monkeypatch):
+    """It was told as a failure of the solver, with its exit code."""
+    from pliant.app.terminal.progress import Progress
+
+    def pressed(self, done, *_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Progress, "reach", pressed)
+    monkeypatch.chdir(tmp_path)
+    file = write(tmp_path / "block.toml", block())
+    code, out, err = in_process(capfd, monkeypatch, command, file, "--out", tmp_path / "x.glb")
+    assert (code, out) == (130, "")
+    assert err.splitlines()[-1] == "pliant: Interrupted."
+    assert [p.name for p in tmp_path.iterdir()] == ["block.toml"]
+
+
 def test_sigterm_removes_temporary_files(tmp_path):
     child = start(
         "import time\nfrom pliant.app import cli\nfrom pliant.core.files import whole_file\n"

@@ -4,7 +4,7 @@ import math
 import time
 
 import pytest
-from command_line import block, in_process, pliant, write
+from command_line import BLOCK, block, in_process, pliant, write
 
 from waiting import PATIENCE
 
@@ -73,7 +73,10 @@ WRONG = {
     "no such file": (block(shape={"file": "missing.ply"}), "missing.ply"),
     "unbounded": (block(shape={"type": "half_space", "normal": [0, 1, 0]}), "unbounded"),
     "grid with edges": (block(body={"kind": "grid", "edge_length": 0.1}), "body.edge_length"),
-    "no spacing": (block(body={"kind": "grid"}), "body: GridBody needs a spacing"),
+    "no spacing of a sheet": (
+        block(body={"kind": "grid"}, shape={**BLOCK["shape"], "size": [1.0, 1.0, 0.001]}),
+        "body: The shape is thin",
+    ),
     "spacing too large": (
         block(body={"spacing": 50.0}, shape=SPHERE | {"center": [3, 3, 3]}),
         "no inside",

@@ -49,6 +49,17 @@ def whole_file(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def require_writable(path: str | Path) -> None:
+    """Refuse a place that could not be written to later, before the work for it is done."""
+    path = Path(path)
+    try:
+        there = next(p for p in (path, *path.absolute().parents) if p.exists())
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written ({error.strerror}).") from error
+    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK):
+        raise BadInput(f"{path}: cannot be written (no permission for {there}).")
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file at once."""
     with whole_file(path) as temporary:

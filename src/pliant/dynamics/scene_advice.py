@@ -4,7 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+<<<<<<< HEAD:src/pliant/dynamics/scene_advice.py
 from pliant.dynamics.own_weight import weight_warning
+=======
+from pliant.dynamics.locking import locking_warning
+>>>>>>> 1a99fbb8e1c8cd27c85891562f449d8a0bff4e30:src/pliant/dynamics/scene_cautions.py
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.step_quality import step_warnings
 
@@ -36,8 +40,17 @@ def _inversion_warning(scene: Scene, times: np.ndarray, inverted: np.ndarray) ->
 
 
 def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:
+<<<<<<< HEAD:src/pliant/dynamics/scene_advice.py
     """What a fit that found `values`, and the scene with them, cannot tell."""
     return [*_integrator_damping(scene, labels), *_given_density(scene, labels, values)]
+=======
+    """Of a fit that found `values` and the scene with them."""
+    return [
+        *_integrator_damping(scene, labels),
+        *locking_warning(scene),
+        *_given_density(scene, labels, values),
+    ]
+>>>>>>> 1a99fbb8e1c8cd27c85891562f449d8a0bff4e30:src/pliant/dynamics/scene_cautions.py
 
 
 def _given_density(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:

@@ -16,11 +16,14 @@ PHASES = ("assembly", "setup", "solve")
 
 
 class SimulationStopped(SolverFailure):
-    """A run that could not go on; `trajectory` holds everything up to the last good state."""
+    """A run that could not go on; `trajectory` holds everything up to the last good state.
 
-    def __init__(self, message: str, trajectory: Trajectory):
+    interrupted: by a person, and not by what the solver met.
+    """
+
+    def __init__(self, message: str, trajectory: Trajectory, *, interrupted: bool = False):
         super().__init__(message)
-        self.trajectory = trajectory
+        self.trajectory, self.interrupted = trajectory, interrupted
 
 
 @dataclass(frozen=True)
@@ -156,5 +159,6 @@ def simulate(
     except SolverFailure as failure:
         raise SimulationStopped(str(failure), so_far(reached, state)) from failure
     except KeyboardInterrupt:
-        raise SimulationStopped("interrupted", so_far(reached, state)) from None
+        told = f"Interrupted after {reached} of {steps} steps."
+        raise SimulationStopped(told, so_far(reached, state), interrupted=True) from None
     return so_far(reached, state)

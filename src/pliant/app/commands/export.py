@@ -30,6 +30,7 @@ from pliant.app.terminal.console import (
 )
 from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
+from pliant.core.files import require_writable
 from pliant.dynamics.trajectory import Trajectory
 
 ENDINGS = {
@@ -211,6 +212,7 @@ def _require_free_folder(path: Path, *, overwrite: bool) -> None:
         raise BadInput(f"{path}: is a file; this format needs a folder.")
     if path.is_dir() and any(path.iterdir()) and not overwrite:
         raise BadInput(f"{path}: the folder is not empty; choose another --out or --overwrite.")
+    require_writable(path)
 
 
 def _require_extra(kind: str) -> None:

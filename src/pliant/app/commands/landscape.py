@@ -78,7 +78,7 @@ def map_scene(
     from pliant.app.fitted.fit_values import parse_unknowns, scene_values
     from pliant.app.folders.films import Film, simulated, steps_of
     from pliant.app.folders.run_directory import open_scene
-    from pliant.core.files import write_json
+    from pliant.core.files import require_writable, write_json
 
     if not 3 <= points <= MAX_POINTS:
         raise BadInput(f"--points must lie between 3 and {MAX_POINTS}, not {points}.")
@@ -92,6 +92,7 @@ def map_scene(
     folder = Path(out or Path("runs") / f"{Path(scene).stem}-landscape")
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder}: is a file; --out needs a folder.")
+    require_writable(folder)
     file = ShapeFile.asked(shape, shape_units)
     description = Fineness(spacing, cells_across).of(find_description(scene, shape=file))
     set_machine(device, threads)

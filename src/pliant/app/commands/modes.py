@@ -24,6 +24,7 @@ from pliant.app.terminal.console import (
 )
 from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
+from pliant.core.files import require_writable
 
 RESULT, SHAPES = "modes.json", "modes.npz"
 
@@ -91,6 +92,7 @@ def _usable(folder: Path, *, overwrite: bool) -> Path:
             raise BadInput(f"{folder}: holds modes already; choose another --out or --overwrite.")
     elif folder.is_dir() and any(folder.iterdir()):
         raise BadInput(f"{folder}: the folder is not empty; choose another --out.")
+    require_writable(folder)
     return folder
 
 

@@ -33,7 +33,7 @@ from pliant.app.terminal.film_options import (
     StepsOption,
 )
 from pliant.core.errors import BadInput
-from pliant.core.files import write_json
+from pliant.core.files import require_writable, write_json
 from pliant.core.lengths import length
 from pliant.observe.files import LAYOUTS, RECORD, save_observations
 
@@ -128,6 +128,7 @@ def _next(scene: str, shape: ShapeFile | None, fineness: Fineness, folder: Path)
 
 def require_free(folder: Path, *, overwrite: bool) -> None:
     """Refuse a file, a folder with other things, and a recording that may not be replaced."""
+    require_writable(folder)
     if not folder.exists():
         return
     if not folder.is_dir():

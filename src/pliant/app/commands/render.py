@@ -21,6 +21,7 @@ from pliant.app.terminal.console import (
 )
 from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
+from pliant.core.files import require_writable
 
 MotionArgument = Annotated[
     str,
@@ -157,3 +158,4 @@ def require_free_file(path: Path, *, overwrite: bool) -> None:
         raise BadInput(f"{path}: is a folder; --out needs a file.")
     if path.exists() and not overwrite:
         raise BadInput(f"{path}: exists already; choose another --out or --overwrite.")
+    require_writable(path)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from pliant.core.errors import BadInput
+from pliant.fem.bodies.default_spacing import default_spacing
 from pliant.fem.bodies.lattice_cells import any_corner
 from pliant.fem.cutting.sharp_cut import is_sharp
 from pliant.fem.cutting.volume_shift import shifted
@@ -25,7 +26,7 @@ def grid_cells(shape: Shape, spacing: float | None) -> tuple[int, bool]:
     """
     if spacing is None:
         if not isinstance(shape, SampledField):
-            raise BadInput("This shape needs a spacing.")
+            return grid_cells(shape, default_spacing(upright(shape)[0]))
         values = np.pad(shape.values, 1, constant_values=shape.spacing)
         values = shifted(shape, values, np.zeros(shape.dim), shape.spacing)
         return int(any_corner(values < 0.0).sum()), True

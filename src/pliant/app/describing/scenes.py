@@ -103,7 +103,7 @@ def find_description(
             return with_shape(read_description(inside), shape)
         if text and Path(text).is_dir():
             raise BadInput(f"{text}: is a folder, but holds no scene ({SCENE}).")
-        is_file = Path(text).suffix == ".toml" or Path(text).exists()
+        is_file = Path(text).suffix == ".toml" or (text != "" and Path(text).exists())
     except (OSError, ValueError):
         is_file = False
     if not is_file:

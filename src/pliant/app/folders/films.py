@@ -14,7 +14,7 @@ from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
 from pliant.core.numbers import LARGEST, SMALLEST
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.simulate import simulate
+from pliant.dynamics.simulate import SimulationStopped, simulate
 from pliant.dynamics.trajectory import Anchor, Trajectory
 from pliant.observe.camera import ring_of_cameras
 from pliant.observe.observations import Observations, observe
@@ -96,7 +96,12 @@ def simulated(scene: Scene, steps: int, name: str) -> Trajectory:
     if steps < 1:
         raise BadInput(f"A film needs at least one step, not {steps}.")
     with progress(f"simulating {name}", steps) as shown:
-        return simulate(scene, steps, progress=lambda step: shown.reach(step))
+        try:
+            return simulate(scene, steps, progress=lambda step: shown.reach(step))
+        except SimulationStopped as stop:
+            if stop.interrupted:  # nobody wants half of a film
+                raise KeyboardInterrupt from None
+            raise
 
 
 def steps_of(scene: Scene, steps: int | None) -> int:

@@ -7,6 +7,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.fem.bodies.body import Body
+from pliant.fem.bodies.default_spacing import default_spacing
 from pliant.fem.bodies.embedding import Embedding, Surface
 from pliant.fem.bodies.grid_locator import Locator, TurnedLocator
 from pliant.fem.bodies.lattice_cells import LatticeCells, any_corner, lattice_cells
@@ -81,10 +82,11 @@ def grid_body(
     corners of boxes, cylinders, booleans and coarse meshes stay sharp within cells
     (fem.cutting.sharp_cut); smooth shapes are cut by their distance at the lattice's nodes
     (fem.cutting.cutcells), shifted so that their volume is right (fem.cutting.volume_shift). A
-    sampled field without `spacing` keeps its own lattice. subdivisions: every shape is cut by its
-    distance as it is, sampled so many times finer than the lattice (1: at its nodes), which rounds
-    edges off within such a fine cell and shrinks what is round. pieces="largest" keeps the cells of
-    the largest piece only (fem.bodies.loose_pieces). ghost_penalty = 0 switches the stabilisation
+    sampled field without `spacing` keeps its own lattice, other shapes get one that suits them
+    (fem.bodies.default_spacing). subdivisions: every shape is cut by its distance as it is,
+    sampled so many times finer than the lattice (1: at its nodes), which rounds edges off within
+    such a fine cell and shrinks what is round. pieces="largest" keeps the cells of the largest
+    piece only (fem.bodies.loose_pieces). ghost_penalty = 0 switches the stabilisation
     of small cuts off (for studies). told_of: look for pieces, and say so in the body's `warnings`.
     """
     s = 1 if subdivisions is None else _checked_subdivisions(subdivisions)
@@ -295,7 +297,7 @@ def lattice_distances(shape: Shape, spacing: float | None, subdivisions: int):
         count = s * (np.array(field.values.shape) + 1) + 1
     else:
         if spacing is None:
-            raise BadInput("GridBody needs a spacing for this shape, for example spacing=0.1.")
+            spacing = default_spacing(shape)
         if not (np.isfinite(spacing) and spacing > 0.0):
             raise BadInput(f"The spacing must be a positive length, not {spacing}.")
         lo, hi = (np.asarray(b, float) for b in shape.bounds)
