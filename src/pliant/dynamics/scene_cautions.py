@@ -9,7 +9,11 @@ from pliant.dynamics.scene import Scene
 
 def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:
     """Of a fit that found `values` and the scene with them."""
-    return [*_integrator_damping(scene, labels), *_given_density(scene, labels, values)]
+    return [
+        *_integrator_damping(scene, labels),
+        *_given_density(scene, labels, values),
+        *scene.constitution.cautions(),
+    ]
 
 
 def _given_density(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:

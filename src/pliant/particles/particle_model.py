@@ -10,6 +10,7 @@ scene is cut into substeps; what a model does in one of them is its own.
 # pyright: reportCallIssue=false, reportGeneralTypeIssues=false, reportOperatorIssue=false
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 
 import numpy as np
@@ -22,14 +23,16 @@ from pliant.dynamics.boundary import Boundary, build_boundary, spread
 from pliant.dynamics.contact import obstacle_data
 from pliant.dynamics.energies import Energies
 from pliant.dynamics.loads import Fixed, Motion
-from pliant.dynamics.model import Model, State, StepRecord
+from pliant.dynamics.model import Model, Parameters, State, StepRecord
 from pliant.dynamics.node_carrier import NodeCarrier
 from pliant.dynamics.point_mass import attached_masses
 from pliant.dynamics.scene import Scene, vector3
 from pliant.fem.cutting.covered_facets import covered_facets
 from pliant.linalg.blocks import combine
+from pliant.particles.number_blocks import PREFIX
 from pliant.particles.pair_forces import PairForces
 from pliant.particles.simplices import simplices_of
+from pliant.particles.step_differences import StepDifferences
 from pliant.particles.surface_points import HeldPoints, Obstructed
 from pliant.particles.velocity_damping import VelocityDamping
 
@@ -73,6 +76,10 @@ class ParticleModel(Model):
     """Base of the models of particles: a substep is `sweep`, between `predict` and `finish`."""
 
     judged_by_energy = False
+    differentiable = False
+    """Whether steps have derivatives of their own: these are differences of steps."""
+    contact = None
+    """Obstacles are no springs here."""
 
     def __init__(self, scene: Scene):
         self.scene: Scene = scene
@@ -95,7 +102,26 @@ class ParticleModel(Model):
         self.u, self.v, self.a = (zeros(count, wp.vec3d) for _ in range(3))
         self.old, self.ahead, self.given = (zeros(count, wp.vec3d) for _ in range(3))
         self._given_before: np.ndarray | None = None
+        self.shift = Parameters()
+        """What is added to the scene's numbers: see step_differences."""
+        self.derivatives = StepDifferences(self)
         self.update(scene)
+
+    def scale_of(self, name: str) -> np.ndarray | float:
+        """Size of a parameter that a change of it is measured by."""
+        if name.startswith(PREFIX):
+            return float(getattr(self.scene.numbers, name.removeprefix(PREFIX)))
+        known = {
+            "lam": np.maximum(np.abs(self.lam), self.mu), "mu": self.mu, "mass": self.masses,
+            "gravity": max(float(np.linalg.norm(self.gravity)), 1e-3),
+            "mass_damping": max(self.material.mass_damping, 1e-3),
+            "stiffness_damping": max(self.material.stiffness_damping, 1e-6),
+        }  # fmt: skip
+        if name == "contact_stiffness":
+            return 1e300  # obstacles are rigid here
+        if name not in known:
+            raise BadInput(f"model = '{self.scene.model}': '{name}' cannot be unknown here.")
+        return known[name]
 
     def _carriers(self, points: np.ndarray) -> np.ndarray:
         """The nodes that carry points of the surface."""
@@ -107,16 +133,28 @@ class ParticleModel(Model):
     def update(self, scene: Scene) -> None:
         """Take over a variant of the scene: the same body, other numbers."""
         body = scene.body
+        d = self.shift
+        own_numbers = {n: v for n, v in d.items() if n.startswith(PREFIX)}
+        if own_numbers:
+            moved = {
+                n.removeprefix(PREFIX): float(getattr(scene.numbers, n.removeprefix(PREFIX)))
+                + float(v[0])
+                for n, v in own_numbers.items()
+            }
+            scene = replace(scene, numbers=replace(scene.numbers, **moved))
         self.scene = scene
-        self.material = scene.cell_material
+        damped = {n: float(d[n]) for n in ("mass_damping", "stiffness_damping") if n in d}
+        m = scene.cell_material
+        self.material = replace(m, **{n: getattr(m, n) + v for n, v in damped.items()})
         cells = len(body.cells)
-        self.lam, self.mu = scene.constitution.moduli()
+        lam, mu = scene.constitution.moduli()
+        self.lam, self.mu = lam + d.get("lam", 0.0), mu + d.get("mu", 0.0)
         density = self.material.densities(cells)
         own = self.parts.lumped(density[self.parts.cell], self.node_count)
         own *= float(density @ body.cell_volumes) / own.sum()
         self.attached = attached_masses(scene.attached, body)
-        self._masses = own + self.attached
-        self.gravity = vector3("gravity", scene.gravity)
+        self._masses = own + self.attached + d.get("mass", 0.0)
+        self.gravity = vector3("gravity", scene.gravity) + d.get("gravity", 0.0)
         moves = self.boundary.free.any(axis=1)
         self.inverse_mass = np.where(moves, 1.0 / self._masses, 0.0)
         c = self.parts.cell

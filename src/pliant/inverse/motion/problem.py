@@ -370,7 +370,9 @@ class Problem:
         """
         horizon = max(1, min(m.last for m in self.moments))
         e = self.evaluate(q, loss, horizon=horizon, tolerance=self.tangent_tolerance)
-        tangent, adjoint = e.model[1], self.gradient(q, loss, horizon=horizon)[1]
+        tangent = adjoint = e.model[1]
+        if self.system.differentiable:
+            adjoint = self.gradient(q, loss, horizon=horizon)[1]
         invisible = INVISIBLE * self.spacing
         pull = sum(float(np.abs(loss(f.r)[1] * f.r)[f.usable].sum()) for f in e.frames.values())
         least = max(invisible * pull, 1e-300)
