@@ -11,11 +11,12 @@ def run_warnings(
     scene: Scene, times: np.ndarray, inverted: np.ndarray, velocities: np.ndarray
 ) -> list[str]:
     """What to know before trusting a run; velocities: of frames one step apart."""
+    made = scene.constitution
     return [
         *weight_warning(scene),
         *_inversion_warning(scene, times, inverted),
-        *step_warnings(scene, velocities),
-        *scene.constitution.run_warnings(),
+        *(step_warnings(scene, velocities) if made.finite_elements else []),
+        *made.run_warnings(),
     ]
 
 
