@@ -154,6 +154,24 @@ def test_an_upload_takes_its_name_a_size_and_the_earth_s_gravity(editor):
     assert np.ptp(session.shape.bounds, axis=0) == pytest.approx([1.6] * 3, rel=0.02)
 
 
+def test_a_model_of_particles_brings_its_sliders(editor):
+    panel = next(p for p in editor.context.panels if type(p).__name__ == "SolverPanel")
+    assert {"position-based", "shape-matching", "mass-spring"} <= set(panel.model.options)
+    editor.desk.post(lambda: panel._set_model("shape-matching"))
+    assert editor.desk.settle()
+    assert editor.session.scene.model == "shape-matching"
+    alpha = panel.own["shape-matching", "alpha"]
+    assert alpha.visible
+    alpha.value = 0.25
+    editor.desk.post(panel._set_numbers)
+    assert editor.desk.settle()
+    assert editor.session.scene.numbers.alpha == 0.25
+    editor.desk.post(lambda: panel._set_model("corotated"))
+    assert editor.desk.settle()
+    assert not alpha.visible
+    assert editor.session.scene.numbers is None
+
+
 # --- the mouse
 
 

@@ -151,6 +151,25 @@ def test_a_material_law_is_simulated_too(runner):
     assert session.history[6].u[:, 2].max() > before + 0.01
 
 
+@pytest.mark.parametrize("model", ["position-based", "shape-matching", "mass-spring"])
+def test_particles_are_simulated_and_pulled_too(runner, model):
+    light = block(model=model, gravity=[0.0, -5.0, 0.0])
+    session, simulation = runner(light)
+    desk = runner.desk
+    for _ in range(4):
+        desk.post(simulation.step)
+    assert soon(lambda: len(session.history) == 4), simulation.failures
+    found = session.history[3].u
+    run = pl.simulate(light, 4)
+    np.testing.assert_allclose(found, run.displacements[4], atol=1e-5 * np.abs(found).max())
+    before = float(session.history[3].u[:, 2].max())
+    desk.post(lambda: simulation.pull(session.tip(), np.array([1.0, 0.0, 2.0]), 1.0))
+    for _ in range(3):
+        desk.post(simulation.step)
+    assert soon(lambda: len(session.history) == 7)
+    assert session.history[6].u[:, 2].max() > before + 0.005
+
+
 def test_play_pause_edit_while_running_pull_and_reset(runner):
     session, simulation = runner(block(gravity=[0.0, 0.0, 0.0]))
     desk = runner.desk

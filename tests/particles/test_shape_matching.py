@@ -48,6 +48,27 @@ def test_a_free_body_keeps_momentum_and_angular_momentum(numbers):
         first, spin = last, turned
 
 
+def test_pieces_that_do_not_touch_keep_their_own_spins():
+    nodes, cells = cubes((2, 1, 1), (0.4, 0.2, 0.2))
+    both = np.concatenate([nodes, nodes + [3.0, 0.0, 0.0]])
+    body = pl.TetBody((both, np.concatenate([cells, cells + len(nodes)])), order=1)
+    made = pl.Scene(
+        body, pl.Material(1e5, 0.3, 1000.0), gravity=(0.0, 0.0, 0.0), model="shape-matching",
+        numbers={"alpha": 0.5, "clusters": 2},
+    )  # fmt: skip
+    model = made.make_model()
+    v = np.zeros_like(both)
+    v[: len(nodes)] = np.cross([0.0, 0.0, 3.0], nodes - [0.2, 0.1, 0.1])
+    state = model.restored({**model.saved(model.initial_state()), "v": v}, 0.0)
+    first, _ = model.pieces.spin(model.masses, state.u.numpy(), v)
+    for _ in range(30):
+        state, _ = model.step(state)
+    last, _ = model.pieces.spin(model.masses, state.u.numpy(), state.v.numpy())
+    assert np.abs(last - first).max() < 1e-12 * np.abs(first).max()
+    assert np.abs(last[1]).max() < 1e-15
+    assert np.abs(state.u.numpy()[len(nodes) :]).max() < 1e-12
+
+
 def test_alpha_one_is_a_rigid_body():
     model = scene(more=FREE, alpha=1.0, clusters=1).make_model()
     X = model.scene.body.nodes
@@ -206,3 +227,27 @@ def test_bits_do_not_depend_on_threads():
     finally:
         set_threads(before)
     assert (found[0] == found[1]).all()
+
+
+@pytest.mark.slow
+def test_ten_thousand_steps_of_abuse_leave_no_trace():
+    """Every thirtieth step it is flattened, mirrored, pressed or turned over; then let be."""
+    damped = pl.Material(1e5, 0.3, 1000.0, mass_damping=20.0)
+    for model, numbers in (
+        ("shape-matching", {"alpha": 0.5, "beta": 0.5, "clusters": 1}),
+        ("position-based", {"substeps": 2}),
+    ):
+        made = bar((2, 1, 1), model=model, numbers=numbers, material=damped,
+                   **(FREE | {"initial_spin": (0.0, 0.0, 0.0)}))  # fmt: skip
+        stepper, X = made.make_model(), np.array(made.body.nodes)
+        state = stepper.initial_state()
+        ways = ([1.0, 0.0, 1.0], [-1.0, 1.0, 1.0], [1.0, 1.0, 0.01], [-1.0, -1.0, -1.0])
+        for i in range(10_000):
+            if i < 9000 and i % 30 == 0:
+                u = X * ways[(i // 30) % 4] - X
+                state = stepper.restored({**stepper.saved(state), "u": u}, 0.0)
+            state, _ = stepper.step(state)
+            assert np.isfinite(state.u.numpy()).all()
+        x = X + state.u.numpy()
+        apart = [np.linalg.norm(p[:, None] - p[None], axis=2) for p in (x, X)]
+        assert np.abs(apart[0] - apart[1]).max() < 1e-6

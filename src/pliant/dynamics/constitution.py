@@ -108,6 +108,10 @@ class Constitution:
         """What may be unknown of its own numbers, by name."""
         return {}
 
+    def cautions(self) -> list[str]:
+        """What a fit with this model cannot tell, a sentence each."""
+        return []
+
     def run_warnings(self) -> list[str]:
         """What to know of this model before trusting a run, a sentence each."""
         return []

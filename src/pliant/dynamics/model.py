@@ -274,6 +274,8 @@ class Model:
     carrier: Carrier
     derivatives: Derivatives
     """Of a model that can be fitted."""
+    differentiable: bool = True
+    """Whether `derivatives` are exact; else they are differences, and a fit says so."""
     judged_by_energy: bool = True
     """Whether energy from nowhere ends a run: not where steps are bounded, however coarse."""
 

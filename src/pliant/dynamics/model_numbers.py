@@ -41,6 +41,14 @@ def ranges(kind: type) -> dict[str, Range]:
     return {f.name: f.metadata["range"] for f in fields(kind)}
 
 
+def shown_numbers(kind: type | None) -> dict[str, tuple[Range, Any]]:
+    """Range and default of the fields that a menu has a slider for."""
+    if kind is None:
+        return {}
+    found = {f.name: (f.metadata["range"], f.default) for f in fields(kind)}
+    return {name: own for name, own in found.items() if own[0].slider}
+
+
 def numbers_of(kind: type | None, given: Any, model: str) -> Any:
     """The record of a model from what a scene was given: a table, a record, or None.
 

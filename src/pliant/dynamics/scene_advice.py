@@ -41,6 +41,7 @@ def _inversion_warning(scene: Scene, times: np.ndarray, inverted: np.ndarray) ->
 
 def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:
 <<<<<<< HEAD:src/pliant/dynamics/scene_advice.py
+<<<<<<< HEAD:src/pliant/dynamics/scene_advice.py
     """What a fit that found `values`, and the scene with them, cannot tell."""
     return [*_integrator_damping(scene, labels), *_given_density(scene, labels, values)]
 =======
@@ -51,6 +52,14 @@ def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[st
         *_given_density(scene, labels, values),
     ]
 >>>>>>> 1a99fbb8e1c8cd27c85891562f449d8a0bff4e30:src/pliant/dynamics/scene_cautions.py
+=======
+    """Of a fit that found `values` and the scene with them."""
+    return [
+        *_integrator_damping(scene, labels),
+        *_given_density(scene, labels, values),
+        *scene.constitution.cautions(),
+    ]
+>>>>>>> 6245a243a6fa8452f8ac57fb2b82507a3fa6d74e:src/pliant/dynamics/scene_cautions.py
 
 
 def _given_density(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:

@@ -12,11 +12,17 @@ def run_warnings(
     scene: Scene, times: np.ndarray, inverted: np.ndarray, velocities: np.ndarray
 ) -> list[str]:
     """What to know before trusting a run; velocities: of frames one step apart."""
+    made = scene.constitution
     return [
         *weight_warning(scene),
         *locking_warning(scene),
         *_inversion_warning(scene, times, inverted),
+<<<<<<< HEAD
         *step_warnings(scene, velocities),
+=======
+        *(step_warnings(scene, velocities) if made.finite_elements else []),
+        *made.run_warnings(),
+>>>>>>> 6245a243a6fa8452f8ac57fb2b82507a3fa6d74e
     ]
 
 

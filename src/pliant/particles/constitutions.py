@@ -10,7 +10,7 @@ from pliant.dynamics.constitution import DEFAULT, Corotated, Stress, register_mo
 from pliant.dynamics.model_numbers import number
 
 if TYPE_CHECKING:
-    from pliant.dynamics.model import Model
+    from pliant.dynamics.model import Block, Model
     from pliant.dynamics.scene import Scene
     from pliant.fem.forces.elasticity import Elasticity
     from pliant.fem.laws.law import Law
@@ -31,6 +31,20 @@ class _Particles(Corotated):
         from pliant.fem.forces.elasticity import Elasticity
 
         return Elasticity(self.scene.body, model=DEFAULT, dilatation=self.scene.dilatation)
+
+    def blocks(self) -> dict[str, "Block"]:
+        """See Constitution."""
+        from pliant.particles.number_blocks import number_blocks
+
+        assert self.numbers is not None
+        return number_blocks(self.numbers)
+
+    def cautions(self) -> list[str]:
+        """See Constitution."""
+        return [
+            f"model = '{self.tag}' has no derivatives of its own: those of this fit are "
+            "differences of steps, and its numbers are this model's, not finite elements'."
+        ]
 
     def stress(self) -> Stress:
         """See Constitution."""
@@ -65,11 +79,11 @@ class ShapeMatchingNumbers:
     """See particles.shape_matching."""
 
     alpha: float = number(
-        0.0, high=1.0, chart="ratio", slider=True,
+        0.0, high=1.0, chart="positive", slider=True,
         words="share of the way to the goal in 1/60 s; 1: rigid; 0: from Young's modulus",
     )  # fmt: skip
     beta: float = number(
-        0.0, high=0.99, chart="ratio", slider=True, words="share of the fitted shape in a goal"
+        0.0, high=0.99, chart="positive", slider=True, words="share of the fitted shape in a goal"
     )
     goals: str = number("linear", choices=("linear", "quadratic"), words="what beta is a share of")
     clusters: int = number(

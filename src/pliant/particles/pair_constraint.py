@@ -17,9 +17,9 @@ k + l |C|^2 what a change of volume has. (With k = mu, as the two constraints al
 shear would be answered twice over: a stiff body crumples.) The exact answer to R = P - Q would be
 dQ = R r, r = 1 / (1 + x) with x = k V dt^2 g, g the eigenvalues of G = sum B_a B_a^T / m_a. In a
 body, neighbours hold most of the strain that a simplex alone would lose, so that this leaves the
-body too soft, and r = 1 / sqrt(1 + x^2) too stiff, by about as much: r is their mean. x r <= 1, a
-visit never overshoots. Gradients are taken along the directions in which G is diagonal; Q starts at
-zero in each substep.
+body too soft, and r = 1 / sqrt(1 + x^2) too stiff, by about as much: r = (2 + x) / (2 + 2 x + x^2)
+is near their mean. x r <= 1, a visit never overshoots. Gradients are taken along the directions in
+which G is diagonal; Q starts at zero in each substep.
 """
 
 # Warp's kernel language reads annotations its own way.
@@ -75,17 +75,20 @@ def deformation(d: PairData, c: int, u: wp.array(dtype=wp.vec3d)) -> wp.mat33d:
 
 @wp.func
 def largest_stretch(F: wp.mat33d) -> wp.float64:
-    """A bound of the largest singular value, at most 1.15 times it: |(F^T F)^2|^(1/4)."""
+    """A bound of the largest singular value, exact for rotations: of S = F^T F at most
+    tr S / 3 + sqrt(2 / 3) |dev S| is an eigenvalue.
+    """
     S = wp.transpose(F) * F
-    T = S * S
-    return wp.sqrt(wp.sqrt(wp.sqrt(wp.ddot(T, T))))
+    third = wp.trace(S) / wp.float64(3.0)
+    dev = wp.max(wp.ddot(S, S) - wp.float64(3.0) * third * third, wp.float64(0.0))
+    return wp.sqrt(third + wp.sqrt(wp.float64(2.0 / 3.0) * dev))
 
 
 @wp.func
 def answered(x: wp.float64) -> wp.float64:
     """Share r of a stress that a visit puts on, x r <= 1 of the strain being taken away by it."""
-    one = wp.float64(1.0)
-    return wp.float64(0.5) * (one / (one + x) + one / wp.sqrt(one + x * x))
+    two = wp.float64(2.0)
+    return (two + x) / (two + two * x + x * x)
 
 
 @wp.kernel

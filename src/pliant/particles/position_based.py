@@ -8,6 +8,8 @@ the opposite order, so that what one order favours the other takes back. How far
 was from a balance is `residual`.
 """
 
+from functools import cached_property
+
 import numpy as np
 import warp as wp
 
@@ -35,7 +37,7 @@ class PositionBasedModel(ParticleModel):
         """Tables of the pairs for the length of a substep, and the launches of two sweeps."""
         c = self.parts.cell
         mu, lam = self.mu[c], self.lam[c] + self.mu[c]
-        order, colours = coloured(self.parts.nodes, self.node_count)
+        order, colours = self._colours
         p = self.parts
         parts = Simplices(
             p.nodes[order], p.cell[order], p.corners, p.gradients[order], p.volumes[order]
@@ -61,6 +63,10 @@ class PositionBasedModel(ParticleModel):
             Series([begin, *clear, *(own.iterations * [*way, *places]), end])
             for way in (pairs, pairs[::-1])
         ]
+
+    @cached_property
+    def _colours(self) -> tuple[np.ndarray, list[tuple[int, int]]]:
+        return coloured(self.parts.nodes, self.node_count)
 
     @property
     def substeps(self) -> int:

@@ -8,6 +8,7 @@ from pliant.app.editor.context import Context
 from pliant.app.editor.history import ENERGIES, Frame
 from pliant.dynamics.constitution import DEFAULT, models
 from pliant.dynamics.integrators import INTEGRATORS
+from pliant.dynamics.model_numbers import shown_numbers
 
 PLOTTED = 400
 """Points of a plot at most; longer runs are thinned."""
@@ -43,6 +44,14 @@ class SolverPanel:
             "Deformation", tuple(models()), initial_value=DEFAULT,
             hint=". ".join(f"{tag}: {kind.words}" for tag, kind in models().items()),
         )  # fmt: skip
+        self.own = {
+            (tag, name): gui.add_slider(
+                name, about.low, about.high, 0.01, float(default), hint=about.words
+            )
+            for tag, kind in models().items()
+            for name, (about, default) in shown_numbers(kind.numbers).items()
+        }
+        """Sliders of the numbers that models have of their own, by model and name."""
         self.speed = gui.add_slider(
             "Speed limit", 0.1, 4.0, 0.1, 1.0, hint="Simulated seconds a second, at most."
         )
@@ -79,6 +88,8 @@ class SolverPanel:
         for handle in (self.integrator, self.dt, self.theta, self.alpha, self.radius):
             context.on_change(handle, lambda _: self._set_integrator())
         context.on_change(self.model, self._set_model)
+        for handle in self.own.values():
+            context.on_change(handle, lambda _: self._set_numbers())
         context.on_change(self.speed, context.simulation.set_speed)
         context.on_change(self.accuracy, self._set_accuracy)
 
@@ -88,8 +99,16 @@ class SolverPanel:
             model=tag, numbers=None, **({} if tag == DEFAULT else {"law": None})
         )
 
+    def _set_numbers(self) -> None:
+        description = self.context.session.description
+        numbers = dict(description.get("numbers") or {})
+        for (tag, name), handle in self.own.items():
+            if tag == description["model"]:
+                numbers[name] = float(handle.value)
+        self.context.session.change(numbers=numbers)
+
     def refresh(self) -> None:
-        """Show the scene's integrator."""
+        """Show the scene's integrator and the numbers of its model."""
         table = self.context.session.description["integrator"]
         self.integrator.value = table["type"]
         self.dt.value = float(table["dt"])
@@ -105,6 +124,11 @@ class SolverPanel:
         model = self.context.session.description["model"]
         if model in self.model.options:
             self.model.value = model
+        given = self.context.session.scene.numbers
+        for (tag, name), handle in self.own.items():
+            handle.visible = tag == model
+            if handle.visible:
+                handle.value = float(getattr(given, name))
 
     def show(self, frame: Frame | None) -> None:
         """The timings of a frame, as seed 002's figure 5.16 has them."""
