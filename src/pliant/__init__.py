@@ -127,6 +127,20 @@ def load_scene(path) -> "Scene":
     return load(path)
 
 
+def compress(scene, seen, path, *, error: float = 1e-3, **options):
+    """A depth film as `scene` and what it leaves, in a file: see app.folders.compressed_film."""
+    from pliant.app.folders.compressed_film import compress as write
+
+    return write(scene, seen, path, error=error, **options)
+
+
+def play(path) -> "Observations":
+    """The film that `compress` wrote: its scene simulated, and what that leaves added."""
+    from pliant.app.folders.compressed_film import play as read
+
+    return read(path).seen
+
+
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first used."""
     if name in _MODULES:
@@ -164,8 +178,9 @@ __all__ = [
     "Newmark3", "NodeMotions", "Observations", "Obstacle", "Opinion", "Plane", "PliantError",
     "PointLoad", "PointMass", "Prediction", "Pressure", "Prior", "Scan", "Scene", "Simulation",
     "SimulationStopped", "SmallWorld", "Snapshot", "SolverFailure", "Start", "TetBody",
-    "TrackedPoints", "Traction", "Trajectory", "energy", "fit_curve", "fuse", "laws", "load_curve",
-    "load_observations", "load_scene", "load_shape", "load_tracks", "modes", "observe", "predict",
-    "reconstruct", "ring_of_cameras", "save_observations", "save_tracks", "set_device",
-    "set_threads", "shapes", "simulate", "solve_static", "unloaded", "world",
+    "TrackedPoints", "Traction", "Trajectory", "compress", "energy", "fit_curve", "fuse", "laws",
+    "load_curve", "load_observations", "load_scene", "load_shape", "load_tracks", "modes",
+    "observe", "play", "predict", "reconstruct", "ring_of_cameras", "save_observations",
+    "save_tracks", "set_device", "set_threads", "shapes", "simulate", "solve_static", "unloaded",
+    "world",
 ]  # fmt: skip

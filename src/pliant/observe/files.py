@@ -188,6 +188,17 @@ def load_observations(
     return in_metres(seen, stated or "m")
 
 
+def image_steps(folder: str | Path, units: str | None = None) -> float | None:
+    """Steps per metre of a folder's depth images; None where it holds other files."""
+    folder = Path(folder)
+    record = _record(folder)
+    if _layout(folder, record) != "depth":
+        return None
+    scale = _positive(folder, "depth_scale", record.get("depth_scale", DEPTH_SCALE))
+    stated = units or record.get("units")
+    return scale / UNITS.get(stated if isinstance(stated, str) else "m", 1.0)
+
+
 def in_metres(seen: Observations, units: str) -> Observations:
     """The same observations, whose lengths were in `units`."""
     f = UNITS[units]

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from pliant.app.describing.scene_model import Number, Positive, Table, demand, key_path
 from pliant.core.errors import BadInput
 from pliant.core.files import read_json
-from pliant.core.numbers import require_plain, shown
+from pliant.core.numbers import LARGEST, require_plain, shown
 
 T = TypeVar("T")
 
@@ -154,6 +154,28 @@ class JointFileTable(FitFileTable):
     """The file of a joint fit."""
 
     experiments: Annotated[list[ExperimentTable], Field(min_length=1, max_length=100)]
+
+
+class FilmTable(Table):
+    """What a compressed film says of itself (see app.folders.compressed_film)."""
+
+    format: str
+    error: Annotated[float, Field(ge=0.0, le=LARGEST)]
+    step: Positive
+    image_steps: Positive | None
+    noise: Positive | None
+    times: Annotated[list[Number], Field(min_length=1, max_length=100_000)]
+    views: Annotated[list[list[Count]], Field(min_length=1, max_length=100_000)]
+    cameras: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=100_000)]
+    eyes: Annotated[list[dict[str, Any]], Field(max_length=100_000)]
+    time_offset: Number
+    depth_scale: Positive
+    depth_offset: Number
+    controls: Annotated[list[list[Number]], Field(max_length=100_000)]
+    checksums: Annotated[list[Count], Field(max_length=100_000)]
+    lengths: dict[str, Count]
+    files: Annotated[dict[str, Annotated[list[Count], Field(min_length=2, max_length=2)]],
+                     Field(min_length=1, max_length=100)]  # fmt: skip
 
 
 def checked(kind: type[T] | Any, value: Any) -> T:

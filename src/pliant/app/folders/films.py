@@ -12,7 +12,7 @@ from pliant.app.describing.scenes import ShapeFile, find_description
 from pliant.app.folders.runs import SCENE, RunDirectory, open_scene
 from pliant.app.terminal.progress import progress
 from pliant.core.errors import BadInput
-from pliant.core.numbers import LARGEST, SMALLEST
+from pliant.core.numbers import LARGEST, SMALLEST, shown
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import SimulationStopped, simulate
 from pliant.dynamics.trajectory import Anchor, Trajectory
@@ -91,10 +91,23 @@ def _noise_parts(text: str) -> tuple[float, bool]:
     return value, True
 
 
+def length_in_metres(option: str, text: str) -> float:
+    """A length of the command line that is not negative: "1mm", "0.1 cm" or "0.001"."""
+    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*(mm|cm|m)?\s*", text)
+    try:
+        value = float(found.group(1)) if found else -1.0
+    except ValueError:
+        value = -1.0
+    if not (found and (value == 0.0 or SMALLEST <= value <= LARGEST)):
+        raise BadInput(f"{option} must be a length like 1mm or 0.001, not {shown(text)}.")
+    return value * {"mm": 1e-3, "cm": 1e-2, "m": 1.0}[found.group(2) or "m"]
+
+
 def simulated(scene: Scene, steps: int, name: str) -> Trajectory:
     """A motion, with a progress bar."""
     if steps < 1:
         raise BadInput(f"A film needs at least one step, not {steps}.")
+<<<<<<< HEAD
     with progress(f"simulating {name}", steps) as shown:
         try:
             return simulate(scene, steps, progress=lambda step: shown.reach(step))
@@ -102,6 +115,10 @@ def simulated(scene: Scene, steps: int, name: str) -> Trajectory:
             if stop.interrupted:  # nobody wants half of a film
                 raise KeyboardInterrupt from None
             raise
+=======
+    with progress(f"simulating {name}", steps) as bar:
+        return simulate(scene, steps, progress=lambda step: bar.reach(step))
+>>>>>>> d074d783d3145960e81605c35fd3b3f7154b3f5a
 
 
 def steps_of(scene: Scene, steps: int | None) -> int:

@@ -27,6 +27,9 @@ COMMANDS = {
     "fit-curve": "Fit laws to the stress and stretch that a test machine recorded in FILE, and "
     "rank them.",
     "scan": "Fuse the depth frames in FOLDER, of a body at rest, to a closed shape.",
+    "compress": "Store a recording as the scene that explains it and what is left, within a "
+    "largest error.",
+    "play": "Simulate the scene of a compressed film, add what it left, and write the recording.",
     "landscape": "Map the cost of SCENE over two unknowns and draw the path of a fit into it.",
     "check-gradients": "Compare adjoint, tangent, complex step and central difference of SCENE's "
     "cost, per unknown.",
