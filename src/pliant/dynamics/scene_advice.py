@@ -4,11 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-<<<<<<< HEAD:src/pliant/dynamics/scene_advice.py
-from pliant.dynamics.own_weight import weight_warning
-=======
 from pliant.dynamics.locking import locking_warning
->>>>>>> 1a99fbb8e1c8cd27c85891562f449d8a0bff4e30:src/pliant/dynamics/scene_cautions.py
+from pliant.dynamics.own_weight import weight_warning
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.step_quality import step_warnings
 
@@ -17,11 +14,13 @@ def run_warnings(
     scene: Scene, times: np.ndarray, inverted: np.ndarray, velocities: np.ndarray
 ) -> list[str]:
     """What to know before trusting a run; velocities: of frames one step apart."""
+    made = scene.constitution
     return [
         *weight_warning(scene),
+        *locking_warning(scene),
         *_inversion_warning(scene, times, inverted),
-        *step_warnings(scene, velocities),
-        *scene.constitution.run_warnings(),
+        *(step_warnings(scene, velocities) if made.finite_elements else []),
+        *made.run_warnings(),
     ]
 
 
@@ -40,26 +39,13 @@ def _inversion_warning(scene: Scene, times: np.ndarray, inverted: np.ndarray) ->
 
 
 def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:
-<<<<<<< HEAD:src/pliant/dynamics/scene_advice.py
-<<<<<<< HEAD:src/pliant/dynamics/scene_advice.py
     """What a fit that found `values`, and the scene with them, cannot tell."""
-    return [*_integrator_damping(scene, labels), *_given_density(scene, labels, values)]
-=======
-    """Of a fit that found `values` and the scene with them."""
     return [
         *_integrator_damping(scene, labels),
         *locking_warning(scene),
         *_given_density(scene, labels, values),
-    ]
->>>>>>> 1a99fbb8e1c8cd27c85891562f449d8a0bff4e30:src/pliant/dynamics/scene_cautions.py
-=======
-    """Of a fit that found `values` and the scene with them."""
-    return [
-        *_integrator_damping(scene, labels),
-        *_given_density(scene, labels, values),
         *scene.constitution.cautions(),
     ]
->>>>>>> 6245a243a6fa8452f8ac57fb2b82507a3fa6d74e:src/pliant/dynamics/scene_cautions.py
 
 
 def _given_density(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[str]:

@@ -12,6 +12,12 @@ from pliant.fem.cutting.covered_facets import covered_facets
 def particle_boundary(scene: Scene) -> tuple[Boundary, list[tuple[Fixed, np.ndarray]]]:
     """Masks and loads of a scene; on grids, the surface points that each region holds."""
     body = scene.body
+    for number, fixed in enumerate(scene.fixed):
+        if fixed.stiffness is not None:
+            raise BadInput(
+                f"fixed[{number}].stiffness: particles know firm clamps only; leave it out, or "
+                "take a finite element model."
+            )
     if not body.is_grid:
         return build_boundary(scene), []
     free = np.ones((len(body.nodes), 3))

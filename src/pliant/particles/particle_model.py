@@ -399,36 +399,3 @@ class ParticleModel(Model):
             full[:, : value.shape[1]] = value
             out[name] = to_device(full, wp.vec3d)
         return State(out, t)
-<<<<<<< HEAD
-
-
-def _boundary(scene: Scene) -> tuple[Boundary, list[tuple[Fixed, np.ndarray]]]:
-    """Masks and loads of a scene; on grids, the surface points that each region holds."""
-    body = scene.body
-    for number, fixed in enumerate(scene.fixed):
-        if fixed.stiffness is not None:
-            raise BadInput(
-                f"fixed[{number}].stiffness: particles know firm clamps only; leave it out, or "
-                "take a finite element model."
-            )
-    if not body.is_grid:
-        return build_boundary(scene), []
-    free = np.ones((len(body.nodes), 3))
-    free[:, body.dim :] = 0.0
-    loads = [(load, spread(load, number, body)) for number, load in enumerate(scene.loads)]
-    rest = body.surface.positions(body.nodes)
-    walls: list[tuple[Fixed, np.ndarray]] = []
-    for number, fixed in enumerate(scene.fixed):
-        inside = np.flatnonzero(fixed.region.distance(rest) <= 1e-9 * body.spacing)
-        if not len(inside):  # a region smaller than a facet
-            inside = np.unique(body.surface.facets[covered_facets(body, fixed.region).facet])
-        if not len(inside):
-            raise BadInput(
-                f"fixed[{number}]: the region touches no part of the body's surface; move or "
-                "enlarge it."
-            )
-        taken = np.concatenate([np.zeros(0, int), *(points for _, points in walls)])
-        walls.append((fixed, np.setdiff1d(inside, taken)))
-    return Boundary(scene, free, [], None, [], loads), walls
-=======
->>>>>>> 6245a243a6fa8452f8ac57fb2b82507a3fa6d74e

@@ -107,7 +107,6 @@ def simulated(scene: Scene, steps: int, name: str) -> Trajectory:
     """A motion, with a progress bar."""
     if steps < 1:
         raise BadInput(f"A film needs at least one step, not {steps}.")
-<<<<<<< HEAD
     with progress(f"simulating {name}", steps) as shown:
         try:
             return simulate(scene, steps, progress=lambda step: shown.reach(step))
@@ -115,10 +114,6 @@ def simulated(scene: Scene, steps: int, name: str) -> Trajectory:
             if stop.interrupted:  # nobody wants half of a film
                 raise KeyboardInterrupt from None
             raise
-=======
-    with progress(f"simulating {name}", steps) as bar:
-        return simulate(scene, steps, progress=lambda step: bar.reach(step))
->>>>>>> d074d783d3145960e81605c35fd3b3f7154b3f5a
 
 
 def steps_of(scene: Scene, steps: int | None) -> int:

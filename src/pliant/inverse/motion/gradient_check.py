@@ -41,7 +41,9 @@ def gradient_mismatch(problem: "AnyProblem", q: np.ndarray, loss: Loss) -> tuple
 def _mismatch(problem: "Problem", q: np.ndarray, loss: Loss) -> tuple[float, float]:
     horizon = max(1, min(m.last for m in problem.moments))
     e = problem.evaluate(q, loss, horizon=horizon, tolerance=problem.tangent_tolerance)
-    tangent, adjoint = e.model[1], problem.gradient(q, loss, horizon=horizon)[1]
+    tangent = adjoint = e.model[1]
+    if problem.system.differentiable:
+        adjoint = problem.gradient(q, loss, horizon=horizon)[1]
     invisible = INVISIBLE * problem.spacing
     pull = sum(float(np.abs(loss(f.r)[1] * f.r)[f.usable].sum()) for f in e.frames.values())
     least = max(invisible * pull, 1e-300)

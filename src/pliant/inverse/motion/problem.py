@@ -328,47 +328,6 @@ class Problem:
         own = sparse.csr_array(sparse.diags_array(diagonal))
         return own if self._regulariser is None else own + self._regulariser.hessian(q)
 
-<<<<<<< HEAD
-=======
-    def gradient_mismatch(self, q: np.ndarray, loss: Loss) -> tuple[float, float]:
-        """How far the tangents over the first frame are from the adjoint, and from differences.
-
-        Relative to a gradient at least as large as motions of INVISIBLE spacings would make it.
-        """
-        horizon = max(1, min(m.last for m in self.moments))
-        e = self.evaluate(q, loss, horizon=horizon, tolerance=self.tangent_tolerance)
-        tangent = adjoint = e.model[1]
-        if self.system.differentiable:
-            adjoint = self.gradient(q, loss, horizon=horizon)[1]
-        invisible = INVISIBLE * self.spacing
-        pull = sum(float(np.abs(loss(f.r)[1] * f.r)[f.usable].sum()) for f in e.frames.values())
-        least = max(invisible * pull, 1e-300)
-        apart = float(np.abs(tangent - adjoint).max() / max(np.abs(tangent).max(), least))
-        seen = np.sqrt(sum(np.square(f.J[f.usable]).sum(axis=0) for f in e.frames.values()))
-        # all unknowns at once, those of which less is seen changed by more
-        d = np.minimum(seen.max() / np.maximum(seen, 1e-300), MOST_CHANGE)
-        if not seen.any():  # nothing is seen of any, or all derivatives are lost: differences tell
-            d[:] = 1.0
-        d[1::2] *= -1.0
-        off = np.inf
-        for h in CHANGES:
-            up, down = (
-                self.evaluate(q + step * d, loss, derivatives=False, horizon=horizon).frames
-                for step in (h, -h)
-            )
-            off = min(off, _difference_error(e.frames, up, down, h, d, invisible))
-            if off < CLOSE:
-                break
-        return apart, off
-
-    def residuals(
-        self, frame: int, u: np.ndarray, loss: Loss, calibration: Calibration = NONE
-    ) -> Residuals:
-        """Residuals of one frame of surface points for a displacement (nodes, 3)."""
-        assert isinstance(self.measure, SurfaceMeasure)
-        return self.measure.residuals(frame, u, loss, calibration)
-
->>>>>>> 6245a243a6fa8452f8ac57fb2b82507a3fa6d74e
     def step_times(self) -> dict[str, float]:
         """Milliseconds of a step forward and of one back, as this problem's runs took them."""
         best = self.clock.best
