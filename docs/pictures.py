@@ -143,6 +143,19 @@ def torus_drop() -> Path:
     return save("torus_drop", np.concatenate(rows))
 
 
+def compare() -> Path:
+    """The bar under three models, as `pliant compare bar` leaves it."""
+    from tempfile import TemporaryDirectory
+
+    from pliant.app.folders.comparing import compare as compared
+    from pliant.app.pictures.compare_pictures import draw_compared
+
+    found = compared(load_builtin("bar"), ["position-based", "shape-matching"], 40)
+    with TemporaryDirectory() as folder:
+        draw_compared(found, Path(folder))
+        return save("compare", Image.open(Path(folder) / "compare.png").convert("RGB"))
+
+
 def three_renderings() -> Path:
     """One moment of the swinging torus: its triangles, a slice of its level set, its stress."""
     scene = load_builtin("torus")
@@ -268,6 +281,7 @@ PICTURES = {
         advections,
         cut_cells,
         torus_drop,
+        compare,
         three_renderings,
         law_deformations,
         fine_mesh,
