@@ -116,6 +116,7 @@ def test_one_noisy_camera(bent, monkeypatch):
     assert fit.sigma["youngs_modulus"] == pytest.approx(known, rel=0.15)
     assert abs(fit.values["youngs_modulus"] - 500.0) < 4.0 * known
     assert "camera 0" in " ".join(fit.advice)
+    assert fit.timings["adjoint_ms"] > 0.0
     monkeypatch.setattr("pliant.inverse.fitting.noise_weights.film_noise", lambda *_: None)
     plain = fitted(scene, seen)
     assert plain.noise_by is None

@@ -19,6 +19,10 @@ from pliant.inverse.motion.problem import Problem
 from pliant.observe.depth_noise import DepthNoise, depth_noise
 from pliant.observe.observations import Observations
 
+LEAST = 1e-3
+"""Cells below which residuals are what the last step of a fit leaves, not noise: a film that was
+simulated without any."""
+
 TOLD = 4
 """Cameras that a sentence names."""
 
@@ -47,11 +51,15 @@ def weighed(
         or seen.noise_by is not None
     ):  # fmt: skip
         return problem, minimum, None
+    if not minimum.converged or minimum.evaluation.spread < LEAST * problem.spacing:
+        return problem, minimum, None
     found = film_noise(seen, minimum.evaluation)
     if found is None:
         return problem, minimum, None
     fitter.take(replace(seen, noise_by=found))
-    problem = fitter.problem()
+    clock, problem = problem.clock, fitter.problem()
+    assert isinstance(problem, Problem)
+    problem.clock = clock  # the same model: its times go on being measured
     fitter.notes.append(told(found))
     return problem, fitter.minimise(problem, minimum.q, fitter.log, horizons=(1.0,)), found
 
