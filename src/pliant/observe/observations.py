@@ -8,6 +8,7 @@ from pliant.core.errors import BadInput
 from pliant.dynamics.trajectory import Trajectory
 from pliant.observe.camera import Camera
 from pliant.observe.curved_surface import seen_surface
+from pliant.observe.depth_noise import DepthNoise
 from pliant.observe.raycast import SurfaceQueries
 
 
@@ -36,11 +37,14 @@ class Frame:
 
 @dataclass(frozen=True)
 class Observations:
-    """Frames in ascending time. noise: standard deviation [m] where known."""
+    """Frames in ascending time. noise: standard deviation [m] where known; noise_by: where it is
+    known to differ from camera to camera or with depth, what residuals are weighed by.
+    """
 
     frames: list[Frame]
     cameras: list[Camera] = field(default_factory=list)
     noise: float | None = None
+    noise_by: DepthNoise | None = None
 
     @property
     def point_count(self) -> int:

@@ -23,7 +23,7 @@ from pliant.core.errors import BadInput
 
 FILTERS = [{"id": lzma.FILTER_LZMA2, "dict_size": 2**22, "lc": 0, "lp": 0, "pb": 0, "mode": 2}]
 """Noise has no neighbours to learn from: with contexts of none each byte is coded by how often it
-occurs, which for independent numbers is within some percent of their entropy."""
+occurs, which for independent numbers is within a tenth of their entropy."""
 
 PLANES = 4
 """Bytes of a number k."""

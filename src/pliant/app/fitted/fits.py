@@ -158,6 +158,7 @@ def fit_result(
         "reasons": list(fit.reasons),
         "noise": finite(fit.noise),
         "rms": finite(fit.rms),
+        "noise_by_camera": [] if fit.noise_by is None else fit.noise_by.rows(),
         "correlation": [[finite(c) for c in row] for row in np.asarray(fit.correlation)],
         "advice": list(fit.advice),
         "registered": None if fit.registration is None else fit.registration.numbers.tolist(),

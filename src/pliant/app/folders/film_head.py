@@ -51,7 +51,6 @@ class Film:
     table: FilmTable
     cameras: list[Camera]
     eyes: list[Camera]
-    cosines: list[np.ndarray]
 
     @classmethod
     def of(cls, head: dict[str, Any]) -> "Film":
@@ -73,11 +72,7 @@ class Film:
             raise BadInput(f"{pixels} pixels are more than {MOST_PIXELS}: cut the recording")
         if any(b <= a for a, b in zip(table.times, table.times[1:], strict=False)):
             raise BadInput("its times do not ascend")
-        none = np.zeros(0)
-        cosines = [none] * len(cameras)
-        for index in {i for view in table.views for i in view}:
-            cosines[index] = cameras[index].axis_cosine(np.arange(cameras[index].pixel_count))
-        return cls(table, cameras, eyes, cosines)
+        return cls(table, cameras, eyes)
 
     @property
     def whole(self) -> bool:
@@ -93,13 +88,13 @@ class Film:
         """Depths [m] along the ray as the codec's values."""
         if self.table.image_steps is None:
             return depth
-        return np.rint(depth * self.cosines[index][pixel] * self.table.image_steps)
+        return np.rint(depth * self.cameras[index].axis_cosine(pixel) * self.table.image_steps)
 
     def depths_of(self, index: int, pixel: np.ndarray, value: np.ndarray) -> np.ndarray:
         """The inverse of `values_of`."""
         if self.table.image_steps is None:
             return value
-        return value / self.table.image_steps / self.cosines[index][pixel]
+        return value / self.table.image_steps / self.cameras[index].axis_cosine(pixel)
 
     def length_of(self, value: float) -> float:
         """A difference of values in metres."""

@@ -14,7 +14,7 @@ def draw_residual(found: Compressed, path: Path) -> None:
     seen, predicted, played = (np.where(i > 0.0, i, np.nan) for i in found.example)
     left = seen - predicted
     low, high = (float(f(seen)) for f in (np.nanmin, np.nanmax))
-    figure = blank(11.0, 3.2)
+    figure = blank(11.0, 2.6)
     small = 3.0 * max(found.spread, found.error, 1e-12)
     panels = (
         ("seen", seen, (low, high), "viridis"),

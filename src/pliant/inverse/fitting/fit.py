@@ -11,6 +11,7 @@ from pliant.core.shown import Shown
 from pliant.inverse.fields.field_parts import Part
 from pliant.inverse.fitting.registering import Registration
 from pliant.inverse.joint.opinion import Opinion, opinion_rows
+from pliant.observe.depth_noise import DepthNoise
 
 MOST_TOLD = 6
 """Values in the short form of a fit."""
@@ -40,8 +41,9 @@ class Fit(Shown):
     forward_ms and
     adjoint_ms of a step, iteration_ms of the optimiser, forward_run_ms of a plain run. parts: of a
     field that was cut into parts of one modulus each, the body at large first. registration: how
-    the recording was moved onto the shape before the fit, if it was. opinions: what each of several
-    experiments says alone.
+    the recording was moved onto the shape before the fit, if it was. noise_by: where a film's noise
+    is not one, by camera and depth; rms is then that of weighed residuals. opinions: what each of
+    several experiments says alone.
     """
 
     labels: list[str]
@@ -58,6 +60,7 @@ class Fit(Shown):
     converged: bool
     covariance: np.ndarray = field(repr=False, default_factory=lambda: np.zeros((0, 0)))
     timings: dict[str, float] = field(default_factory=dict)
+    noise_by: DepthNoise | None = field(default=None, repr=False)
     frame_rms: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0))
     discretisation: dict[str, float] = field(default_factory=dict)
     optimiser: str = "lm"

@@ -135,6 +135,11 @@ class Fitter:
         if len(experiments) > 1 and field_place(self.unknowns) is not None:
             raise BadInput("A Young's modulus per cell is fitted to one experiment at a time.")
 
+    def take(self, seen: Any) -> None:
+        """Another account of the recording of the one experiment that there is."""
+        self.experiments = [replace(self.experiments[0], seen=seen)]
+        self.seen, self.own, self.known = seen, None, None
+
     @property
     def can_coarsen(self) -> bool:
         """Whether all bodies have larger cells."""

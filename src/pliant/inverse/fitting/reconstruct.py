@@ -19,6 +19,7 @@ from pliant.inverse.fitting.fit import Fit, Step
 from pliant.inverse.fitting.fit_log import FitLog
 from pliant.inverse.fitting.fit_result import in_parts, make_fit
 from pliant.inverse.fitting.fitter import FitOptions, Fitter
+from pliant.inverse.fitting.noise_weights import weighed
 from pliant.inverse.fitting.registering import Registration, register
 from pliant.inverse.joint.experiment import Experiment, numbered
 from pliant.inverse.joint.sharing import Sharing, share, with_all_places
@@ -127,10 +128,11 @@ def reconstruct(
             )
     log.stage = ""
     minimum = second_thoughts(fitter, problem, fitter.minimise(problem, q, log))
+    problem, minimum, noise_by = weighed(fitter, problem, minimum)
     repeats = fitter.repeats(minimum.q) if minimum.evaluation.has_tangents else []
 
     def told(fit: Fit) -> Fit:
-        fit = replace(fit, advice=[*fit.advice, *fitter.notes])
+        fit = replace(fit, advice=[*fit.advice, *fitter.notes], noise_by=noise_by)
         moved = [r for r in registrations if r is not None]
         if not moved:
             return fit

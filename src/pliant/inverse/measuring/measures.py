@@ -70,6 +70,14 @@ class LinearMisfit:
         """(m,) so that the cost's derivative by r is weight * r; zero where not usable."""
         return np.where(self.usable, loss(self.r)[1], 0.0)
 
+    def times(self, factor: np.ndarray) -> "LinearMisfit":
+        """Every residual times its factor (m,)."""
+        return LinearMisfit(
+            factor * self.r, self.usable, lambda changes: factor[:, None] * self.along(changes),
+            lambda weight: self.pull(factor * weight),
+            lambda name: factor[:, None] * self.by_recording(name),
+        )  # fmt: skip
+
     def alone(self) -> FrameMisfit:
         """Without derivatives."""
         return FrameMisfit(self.r, np.zeros((len(self.r), 0)), self.usable)
@@ -221,7 +229,9 @@ class SurfaceMeasure(Measure):
         def by_recording(name: str) -> np.ndarray:
             return self._by_recording(name, self._seen.frames[frame], seen, res, calibration)
 
-        return LinearMisfit(res.r, res.usable, along, pull, by_recording)
+        found = LinearMisfit(res.r, res.usable, along, pull, by_recording)
+        noise, own = self._seen.noise_by, self._seen.frames[frame]
+        return found if noise is None else found.times(noise.weights(own.camera, own.depth))
 
 
 @dataclass(frozen=True)

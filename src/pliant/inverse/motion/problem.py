@@ -99,7 +99,9 @@ class Problem:
     def asked(self, kind: str, q: np.ndarray, loss: Loss, *further: object) -> tuple[object, ...]:
         """A question to this problem as `remembered` takes it."""
         s = self.scene
+        noise = getattr(self.seen, "noise_by", None)
         own = (self.cost_name, self.unknowns.labels, s.dt, self.spacing, self.cells)
+        own += () if noise is None else noise.key
         return (kind, *own, self.tangent_tolerance, self.jacobian_tolerance, q, loss, *further)
 
     def _simulated(
