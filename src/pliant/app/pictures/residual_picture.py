@@ -33,7 +33,7 @@ def draw_residual(found: Compressed, path: Path) -> None:
         axes.set_yticks([])
         axes.set_facecolor("#e3e7ec")
         axes.set_title(title, fontsize=9, color=INK)
-        bar = figure.colorbar(shown, cax=figure.add_axes((0.195 + 0.25 * k, 0.12, 0.008, 0.66)))
+        bar = figure.colorbar(shown, cax=figure.add_axes((0.2 + 0.25 * k, 0.12, 0.008, 0.66)))
         bar.ax.tick_params(labelsize=7)
         bar.ax.set_title(unit, fontsize=8, color=INK)
     save(figure, path)
