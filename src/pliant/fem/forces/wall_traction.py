@@ -203,7 +203,8 @@ class WallTractions:
         """matrix += factor * d2E/du2, or with frames that stand still."""
         if exact:
             w, k = self.cells.shape
-            H = self.hessian(u, given).reshape(w, k, 3, k, 3).transpose(0, 1, 3, 2, 4)
+            # not `hessian`: Newton's method changes u in place between two tangents
+            H = self._hessian(u.numpy(), given).reshape(w, k, 3, k, 3).transpose(0, 1, 3, 2, 4)
             self._blocks.assign(np.ascontiguousarray(H).reshape(w, k * k, 3, 3))
         else:
             launch(_warped_blocks, len(self.cells), [self._data, u, self._blocks], grain=FEW)
@@ -240,7 +241,7 @@ class WallTractions:
         return np.einsum("wij,waj->wai", R, np.cross(l[:, None, :], self.mean) - h) - held
 
     def hessian(self, u: wp.array, given: np.ndarray | None) -> np.ndarray:
-        """d2E/du2 of every entry, (w, 3k, 3k); kept for the two ends of a step."""
+        """d2E/du2 of every entry, (w, 3k, 3k); kept for the two ends of a step, which stay."""
         for at, held, H in self._kept:
             if at is u and np.array_equal(held, 0.0 if given is None else given):
                 return H
