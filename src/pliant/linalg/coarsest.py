@@ -3,7 +3,7 @@
 from functools import cache
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotrf, dpotri  # pyright: ignore[reportAttributeAccessIssue]
 from threadpoolctl import ThreadpoolController
 
 REGULARISATION = 1e-6

@@ -49,7 +49,7 @@ def compare_models(
     """Run SCENE under several models and tell how far each is from finite elements."""
     from pliant.app.describing.elastic_scenes import require_elastic
     from pliant.app.describing.fineness import Fineness
-    from pliant.app.describing.scenes import find_description
+    from pliant.app.describing.scenes import ShapeFile, find_description
     from pliant.app.folders.comparing import chosen_models, compare
     from pliant.app.folders.films import steps_of
     from pliant.app.folders.run_directory import open_scene
@@ -60,7 +60,8 @@ def compare_models(
     if folder is not None and folder.exists() and not folder.is_dir():
         raise BadInput(f"{folder}: is a file; --out needs a folder.")
     names = chosen_models(chosen)
-    description = Fineness(spacing, cells_across).of(find_description(scene, shape=shape))
+    file = ShapeFile.asked(shape)
+    description = Fineness(spacing, cells_across).of(find_description(scene, shape=file))
     set_machine(device, threads)
     built = require_elastic(open_scene(description, None, scene), "pliant compare")
     count = steps_of(built, steps)

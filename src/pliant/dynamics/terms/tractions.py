@@ -78,7 +78,8 @@ class TractionTerm(Support):
             if "lam" in p or "mu" in p:
                 by = self.tractions.by_moduli(u, given)
                 change = [np.broadcast_to(p.get(n, 0.0), (self._cells,)) for n in ("lam", "mu")]
-                f = sum(c[self._cell][:, None, None] * g for c, g in zip(change, by, strict=True))
+                d_lam, d_mu = (c[self._cell][:, None, None] for c in change)
+                f = d_lam * by[0] + d_mu * by[1]
                 self.tractions.add_host(f, out, factor=-weight)
 
     def add_pull(self, stage: Stage, y: wp.array, pulls: Pulls, dual: Parameters) -> None:

@@ -37,7 +37,8 @@ def film_noise(seen: Observations, e: Evaluation) -> DepthNoise | None:
         residual.append(f.r[f.usable])
     if not residual:
         return None
-    return depth_noise(*(np.concatenate(x) for x in (camera, depth, residual)), len(seen.cameras))
+    cameras, depths, residuals = (np.concatenate(x) for x in (camera, depth, residual))
+    return depth_noise(cameras, depths, residuals, len(seen.cameras))
 
 
 def weighed(
