@@ -6,21 +6,30 @@ needs no more penalty than coercivity asks. In a cell with the frame R of its me
 gradient, y_a = R^T (X_a + u_a) - X_a and the slip s_b = R^T P (u_b - g_b) of its nodes (P: held
 components, g: given displacement),
 
-    E = sum_ab (1/2 s_b . N_ba s_a - s_b . C_ba y_a),    C_ba = integral_wall N_b T_a,
+    E = sum_ab (1/2 z_b . N_ba z_a - z_b . D_ba y_a - s_b . C_ba y_a),    z_b = G^T P (u_b - g_b),
 
-T_a the linear stress on the wall, sigma(y) n = sum_a T_a y_a, and N lambda's penalty. Seen in the
-frame that is the linear method, so with the penalty of mu (fem.cutting.walls) and the cell's own
-corotated energy it is positive however far the cell has turned; in the frame of the rest it has no
-such bound (a clamped silicone block that swings to 50 degrees found no balance).
+C_ba and D_ba the shares of mu and lambda in integral_wall N_b T_a, T_a the linear stress on the
+wall, sigma(y) n = sum_a T_a y_a, N lambda's penalty, and G the frame of the given displacement, in
+which the wall itself has turned. Seen in the frames that is the linear method, so with the penalty
+of mu (fem.cutting.walls) and the cell's own corotated energy it is positive however far the cell
+has turned. In the frame of the rest mu's terms have no such bound (a clamped silicone block that
+swings to 50 degrees found no balance); lambda's have it for any slip z and any dilatation. They see
+the slip in the wall's frame because there it is linear in u: in the cell's, near a Poisson's ratio
+of 1/2, it is one more stiff constraint that turns, and a step of a soft ball took 50 iterations of
+Newton's method instead of 10. The traction it stands for is then that of the pressure across the
+held wall instead of the turned cell, which differ where the wall slips, and there by their angle.
 
-With e_b = sum_a (C_ba y_a - N_ba s_a), h_a = sum_b C_ba^T s_b, x_a = R^T (X_a + u_a), dR = R [w]x
-of w = sum_a W_a dx_a (fem.forces.corotation_kernels) and Pi = R^T P R,
+With e_b = sum_a C_ba y_a, k_b = sum_a (D_ba y_a - N_ba z_a), h_a = sum_b (C_ba^T s_b + D_ba^T z_b),
+x_a = R^T (X_a + u_a), dR = R [w]x of w = sum_a W_a dx_a (fem.forces.corotation_kernels), Pi =
+R^T P R and Q = G^T P R,
 
-    f_a = R (-Pi e_a - h_a + l x m_a),   l = L tau,   tau = sum_a (s_a x e_a + x_a x h_a),
+    f_a = R (-Pi e_a - h_a + l x m_a) - P G k_a,   l = L tau,   tau = sum_a (s_a x e_a + x_a x h_a),
 
 and the second derivative along dx, ydot_a = dx_a + x_a x w, sdot_b = Pi dx_b + s_b x w,
+zdot_b = Q dx_b,
 
-    sdot . N sdot - 2 sdot . C ydot + w . sum_a ((Pi dx_a + sdot_a) x e_a + (dx_a + ydot_a) x h_a)
+    zdot . N zdot - 2 zdot . D ydot - 2 sdot . C ydot
+    + w . sum_a ((Pi dx_a + sdot_a) x e_a + (dx_a + ydot_a) x h_a)
     - 2 (l . w) (m . dx) + sum_a ((l . dx_a) (m_a . w) + (l . m_a) (dx_a . w)).
 """
 
@@ -41,7 +50,7 @@ from pliant.fem.forces.wall_operator import FEW, WallOperator
 
 @wp.struct
 class TractionData:
-    """Of the walls' entries (w,): nodes and rest arms (w, k), mean gradients; C, N by (b, a)."""
+    """Of the walls' entries (w,): nodes, rest arms (w, k), mean gradients; C, D, N by (b, a)."""
 
     k: wp.int32
     corners: wp.array2d(dtype=wp.int32)
@@ -49,6 +58,7 @@ class TractionData:
     mean: wp.array2d(dtype=wp.vec3d)
     axes: wp.array(dtype=wp.vec3d)
     C: wp.array2d(dtype=wp.mat33d)
+    D: wp.array2d(dtype=wp.mat33d)
     N: wp.array2d(dtype=wp.mat33d)
 
 
@@ -67,12 +77,14 @@ def _traction_forces(
     d: TractionData,
     u: wp.array(dtype=wp.vec3d),
     given: wp.array2d(dtype=wp.vec3d),
+    wall: wp.array(dtype=wp.mat33d),
     y: wp.array2d(dtype=wp.vec3d),
     s: wp.array2d(dtype=wp.vec3d),
+    z: wp.array2d(dtype=wp.vec3d),
     out: wp.array2d(dtype=wp.vec3d),
     energy: wp.array(dtype=wp.float64),
 ):
-    """out[w, a] = f_a of the entry, energy[w] = E; y and s are left beside them."""
+    """out[w, a] = f_a of the entry, energy[w] = E; wall[w] = G; y, s, z are left."""
     w = first + wp.tid()
     k = d.k
     P = wp.diag(d.axes[w])
@@ -81,24 +93,28 @@ def _traction_forces(
     R = rotation(F)
     back = wp.transpose(R)
     Pi = back * P * R
+    G = wall[w]
     for a in range(k):
         moved = u[d.corners[w, a]]
         y[w, a] = back * (d.arm[w, a] + moved - origin) - d.arm[w, a]
         s[w, a] = back * (P * (moved - given[w, a]))
+        z[w, a] = wp.transpose(G) * (P * (moved - given[w, a]))
     torque = wp.vec3d()
     total = wp.float64(0.0)
     for a in range(k):
         e = wp.vec3d()
+        pushed = wp.vec3d()
         h = wp.vec3d()
         held = wp.vec3d()
         for b in range(k):
             e += d.C[w, a * k + b] * y[w, b]
+            pushed += d.D[w, a * k + b] * y[w, b]
             h += wp.transpose(d.C[w, b * k + a]) * s[w, b]
-            held += d.N[w, a * k + b] * s[w, b]
-        total += wp.dot(s[w, a], wp.float64(0.5) * held - e)
-        e -= held
+            h += wp.transpose(d.D[w, b * k + a]) * z[w, b]
+            held += d.N[w, a * k + b] * z[w, b]
+        total += wp.dot(z[w, a], wp.float64(0.5) * held - pushed) - wp.dot(s[w, a], e)
         torque += wp.cross(s[w, a], e) + wp.cross(d.arm[w, a] + y[w, a], h)
-        out[w, a] = -(Pi * e + h)
+        out[w, a] = -(Pi * e + h + back * (P * (G * (pushed - held))))
     l = spin_matrix(R, F) * torque
     for a in range(k):
         out[w, a] = R * (out[w, a] + wp.cross(l, d.mean[w, a]))
@@ -110,17 +126,22 @@ def _warped_blocks(
     first: wp.int32,
     d: TractionData,
     u: wp.array(dtype=wp.vec3d),
+    wall: wp.array(dtype=wp.mat33d),
     out: wp.array2d(dtype=wp.mat33d),
 ):
-    """out[w, b k + a] = P R N_ba R^T P - P R C_ba R^T - (P R C_ab R^T)^T: frames stand still."""
+    """out[w, b k + a] = P G N_ba G^T P - B_ba - B_ab^T, B = P (R C + G D) R^T: frames stand still.
+
+    wall[w] = G.
+    """
     w = first + wp.tid()
     R = rotation(_mean_gradient(d, w, u))
     back = wp.transpose(R)
-    held = wp.diag(d.axes[w]) * R
+    turned = wp.diag(d.axes[w]) * R
+    held = wp.diag(d.axes[w]) * wall[w]
     for b in range(d.k):
         for a in range(d.k):
-            there = held * d.C[w, b * d.k + a] * back
-            here = held * d.C[w, a * d.k + b] * back
+            there = (turned * d.C[w, b * d.k + a] + held * d.D[w, b * d.k + a]) * back
+            here = (turned * d.C[w, a * d.k + b] + held * d.D[w, a * d.k + b]) * back
             firm = held * d.N[w, b * d.k + a] * wp.transpose(held)
             out[w, b * d.k + a] = firm - there - wp.transpose(here)
 
@@ -143,13 +164,16 @@ class WallTractions:
         d.arm, d.mean = (to_device(f, wp.vec3d) for f in (self.arm, self.mean))
         d.axes = to_device(walls.axes, wp.vec3d)
         count = len(walls.cell)
-        d.C, d.N = (zeros((count, k * k), wp.mat33d) for _ in range(2))
-        self._y, self._s, self._out, self._still = (zeros((count, k), wp.vec3d) for _ in range(4))
+        d.C, d.D, d.N = (zeros((count, k * k), wp.mat33d) for _ in range(3))
+        self._y, self._s, self._z, self._out, self._still = (
+            zeros((count, k), wp.vec3d) for _ in range(5)
+        )
+        self._upright = to_device(self._frames(None), wp.mat33d)
         self._energy = zeros(count, wp.float64)
         self._blocks = zeros((count, k * k), wp.mat33d)
         self._by_moduli = tuple(
             np.ascontiguousarray(C.transpose(0, 1, 3, 2, 4)).reshape(count, 3 * k, 3 * k)
-            for C in (walls.traction_lam, walls.traction_mu, walls.flux_lam)
+            for C in (walls.traction_mu, walls.traction_lam, walls.flux_lam)
         )
         self._kept: list[tuple[wp.array, np.ndarray, np.ndarray]] = []
 
@@ -158,16 +182,18 @@ class WallTractions:
         self._kept.clear()
         c, walls = (slice(None), None, None, None, None), self.walls
         lam, mu = (x[walls.cell] for x in (lam, mu))
-        C = lam[c] * walls.traction_lam + mu[c] * walls.traction_mu
-        for on_device, host in ((self._data.C, C), (self._data.N, lam[c] * walls.flux_lam)):
+        for on_device, host in (
+            (self._data.C, mu[c] * walls.traction_mu), (self._data.D, lam[c] * walls.traction_lam),
+            (self._data.N, lam[c] * walls.flux_lam),
+        ):  # fmt: skip
             on_device.assign(host.reshape(len(host), -1, 3, 3))
         self._products = self.products(lam, mu)
 
-    def products(self, lam: np.ndarray, mu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """C and N (w, 3k, 3k) for moduli (w,) of the walls' cells."""
+    def products(self, lam: np.ndarray, mu: np.ndarray) -> tuple[np.ndarray, ...]:
+        """C, D and N (w, 3k, 3k) for moduli (w,) of the walls' cells."""
         c = (slice(None), None, None)
-        by_lam, by_mu, flux = self._by_moduli
-        return lam[c] * by_lam + mu[c] * by_mu, lam[c] * flux
+        C, D, N = self._by_moduli
+        return mu[c] * C, lam[c] * D, lam[c] * N
 
     def add_force(
         self, u: wp.array, given: np.ndarray | None, out: wp.array, *, factor: float
@@ -185,16 +211,28 @@ class WallTractions:
         held = self._still if given is None else to_device(given, wp.vec3d)
         launch(
             _traction_forces, len(self.cells),
-            [self._data, u, held, self._y, self._s, self._out, self._energy], grain=FEW,
+            [self._data, u, held, self._wall(given), self._y, self._s, self._z, self._out,
+             self._energy], grain=FEW,
         )  # fmt: skip
+
+    def _wall(self, given: np.ndarray | None) -> wp.array:
+        """G of the entries on the device."""
+        return self._upright if given is None else to_device(self._frames(given), wp.mat33d)
 
     def pull_of_given(self, u: wp.array, given: np.ndarray | None) -> np.ndarray:
         """dE/dg, (w, k, 3): the force with which the walls hold the body, by its own stress."""
         host = u.numpy()
-        R = self._rotations(host)
-        y, s, _, _ = self._seen(R, host, given)
-        e, _ = self._pulls(y, s, *self._products)
-        return self.walls.axes[:, None, :] * np.einsum("wij,wbj->wbi", R, e)
+        R, G = self._rotations(host), self._frames(given)
+        y, s, z, _, _ = self._seen(R, G, host, given)
+        e, across, _ = self._pulls(y, s, z, *self._products)
+        pull = np.einsum("wij,wbj->wbi", R, e) + np.einsum("wij,wbj->wbi", G, across)
+        if given is None:
+            return self.walls.axes[:, None, :] * pull
+        # where given displacements turn the wall, its slip is seen from elsewhere
+        F = np.eye(3) + np.einsum("wai,waj->wij", given, self.mean)
+        l = np.einsum("wij,wj->wi", _spin(G, F), np.cross(z, across).sum(axis=1))
+        turn = np.einsum("wij,waj->wai", G, np.cross(l[:, None, :], self.mean))
+        return self.walls.axes[:, None, :] * pull + turn
 
     # second derivatives --------------------------------------------------------------------------
 
@@ -207,7 +245,8 @@ class WallTractions:
             H = self._hessian(u.numpy(), given).reshape(w, k, 3, k, 3).transpose(0, 1, 3, 2, 4)
             self._blocks.assign(np.ascontiguousarray(H).reshape(w, k * k, 3, 3))
         else:
-            launch(_warped_blocks, len(self.cells), [self._data, u, self._blocks], grain=FEW)
+            given_data = [self._data, u, self._wall(given), self._blocks]
+            launch(_warped_blocks, len(self.cells), given_data, grain=FEW)
         self._operator.assemble_entries(matrix, self._blocks, factor)
 
     def add_change(
@@ -226,18 +265,20 @@ class WallTractions:
         """dE/du (w, k, 3) for lambda = 1 alone and for mu = 1 alone."""
         host = u.numpy()
         R = self._rotations(host)
-        by_lam, by_mu, flux = self._by_moduli
-        none = np.zeros_like(flux)
-        return (self.gradient(R, host, given, by_lam, flux),
-                self.gradient(R, host, given, by_mu, none))  # fmt: skip
+        C, D, N = self._by_moduli
+        none = np.zeros_like(N)
+        return (self.gradient(R, host, given, none, D, N),
+                self.gradient(R, host, given, C, none, none))  # fmt: skip
 
-    def gradient(self, R, u, given: np.ndarray | None, C, N) -> np.ndarray:
+    def gradient(self, R, u, given: np.ndarray | None, C, D, N) -> np.ndarray:
         """dE/du (w, k, 3) in NumPy, complex too; R (w, 3, 3) of the entries' cells."""
-        y, s, x, F = self._seen(R, u, given)
-        e, h = self._pulls(y, s, C, N)
+        G = self._frames(given)
+        y, s, z, x, F = self._seen(R, G, u, given)
+        e, across, h = self._pulls(y, s, z, C, D, N)
         torque = np.cross(s, e).sum(axis=1) + np.cross(x, h).sum(axis=1)
         l = np.einsum("wij,wj->wi", _spin(R, F), torque)
-        held = self.walls.axes[:, None, :] * np.einsum("wij,waj->wai", R, e)  # P R e = R Pi e
+        held = np.einsum("wij,waj->wai", R, e) + np.einsum("wij,waj->wai", G, across)
+        held = self.walls.axes[:, None, :] * held  # P R e = R Pi e
         return np.einsum("wij,waj->wai", R, np.cross(l[:, None, :], self.mean) - h) - held
 
     def hessian(self, u: wp.array, given: np.ndarray | None) -> np.ndarray:
@@ -250,11 +291,11 @@ class WallTractions:
         return H
 
     def _hessian(self, u: np.ndarray, given: np.ndarray | None) -> np.ndarray:
-        R = self._rotations(u)
-        y, s, x, F = self._seen(R, u, given)
+        R, G = self._rotations(u), self._frames(given)
+        y, s, z, x, F = self._seen(R, G, u, given)
         w, k = self.cells.shape
-        C, N = self._products
-        e, h = self._pulls(y, s, C, N)
+        C, D, N = self._products
+        e, _, h = self._pulls(y, s, z, C, D, N)
         L = _spin(R, F)
         torque = np.cross(s, e).sum(axis=1) + np.cross(x, h).sum(axis=1)
         l = np.einsum("wij,wj->wi", L, torque)
@@ -263,7 +304,8 @@ class WallTractions:
         Pi = _diagonal(np.swapaxes(R, 1, 2) @ (self.walls.axes[:, :, None] * R), k)
         Y = one + _column(_skew(x)) @ W  # ydot = Y dx
         S = Pi + _column(_skew(s)) @ W  # sdot = S dx
-        M = np.swapaxes(S, 1, 2) @ (N @ S - 2.0 * C @ Y)
+        Q = _diagonal(np.swapaxes(G, 1, 2) @ (self.walls.axes[:, :, None] * R), k)  # zdot = Q dx
+        M = np.swapaxes(Q, 1, 2) @ (N @ Q - 2.0 * D @ Y) - 2.0 * np.swapaxes(S, 1, 2) @ C @ Y
         across = _row(_skew(e)) @ (Pi + S) + _row(_skew(h)) @ (one + Y)
         m = self.mean.reshape(w, 3 * k)
         across = across + 2.0 * l[:, :, None] * m[:, None, :]
@@ -284,23 +326,36 @@ class WallTractions:
         return np.eye(3) + np.einsum("wai,waj->wij", u[self.cells], self.mean)
 
     def _rotations(self, u: np.ndarray) -> np.ndarray:
-        U, s, V = np.linalg.svd(self._gradients(u))
-        U[:, :, 2] *= np.linalg.det(U @ V)[:, None]
-        return U @ V
+        return _polar(self._gradients(u))
 
-    def _seen(self, R, u, given: np.ndarray | None):
-        """y, s, x (w, k, 3) in the frames R, and F."""
+    def _frames(self, given: np.ndarray | None) -> np.ndarray:
+        """G (w, 3, 3): how the given displacement turns the entries' cells."""
+        if given is None:
+            return np.broadcast_to(np.eye(3), (len(self.cells), 3, 3))
+        return _polar(np.eye(3) + np.einsum("wai,waj->wij", given, self.mean))
+
+    def _seen(self, R, G, u, given: np.ndarray | None):
+        """y, s, x (w, k, 3) in the frames R, z in the frames G, as y, s, z, x; and F."""
         local = u[self.cells]
         slip = self.walls.axes[:, None, :] * (local if given is None else local - given)
         x = np.einsum("wji,waj->wai", R, self.arm + local - local[:, :1])
-        return x - self.arm, np.einsum("wji,waj->wai", R, slip), x, self._gradients(u)
+        s, z = (np.einsum("wji,waj->wai", frame, slip) for frame in (R, G))
+        return x - self.arm, s, z, x, self._gradients(u)
 
-    def _pulls(self, y, s, C, N):
-        """e and h, (w, k, 3)."""
-        w = len(y)
-        y, flat = (z.reshape(w, -1, 1) for z in (y, s))
-        e = np.matmul(C, y) - np.matmul(N, flat)
-        return e.reshape(s.shape), np.matmul(np.swapaxes(C, 1, 2), flat).reshape(s.shape)
+    def _pulls(self, y, s, z, C, D, N):
+        """e, k and h, (w, k, 3)."""
+        shape, w = y.shape, len(y)
+        y, s, z = (field.reshape(w, -1, 1) for field in (y, s, z))
+        e, across = np.matmul(C, y), np.matmul(D, y) - np.matmul(N, z)
+        h = np.matmul(np.swapaxes(C, 1, 2), s) + np.matmul(np.swapaxes(D, 1, 2), z)
+        return e.reshape(shape), across.reshape(shape), h.reshape(shape)
+
+
+def _polar(F: np.ndarray) -> np.ndarray:
+    """The rotations of F (w, 3, 3)."""
+    U, _, V = np.linalg.svd(F)
+    U[:, :, 2] *= np.linalg.det(U @ V)[:, None]
+    return U @ V
 
 
 def _spin(R: np.ndarray, F: np.ndarray) -> np.ndarray:

@@ -247,8 +247,8 @@ class ComplexForces:
         """Force of the body's own stress at its walls; given: (w, k, 3) or None."""
         out, cell = np.zeros(u.shape, complex), t.walls.cell
         F = np.eye(3) + np.einsum("wai,waj->wij", u[t.cells], t.mean)
-        C, N = t.products(lam[cell], mu[cell])
-        np.add.at(out, t.cells, t.gradient(polar_rotation(F), u, given, C, N))
+        products = t.products(lam[cell], mu[cell])
+        np.add.at(out, t.cells, t.gradient(polar_rotation(F), u, given, *products))
         return out
 
 
