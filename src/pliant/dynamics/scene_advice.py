@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from pliant.dynamics.locking import locking_warning
+from pliant.dynamics.mesh_walls import mesh_wall_warnings
 from pliant.dynamics.own_weight import weight_warning
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.step_quality import step_warnings
@@ -18,6 +19,7 @@ def run_warnings(
     return [
         *weight_warning(scene),
         *locking_warning(scene),
+        *mesh_wall_warnings(scene),
         *_inversion_warning(scene, times, inverted),
         *(step_warnings(scene, velocities) if made.finite_elements else []),
         *made.run_warnings(),
@@ -43,6 +45,7 @@ def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[st
     return [
         *_integrator_damping(scene, labels),
         *locking_warning(scene),
+        *mesh_wall_warnings(scene),
         *_given_density(scene, labels, values),
         *scene.constitution.cautions(),
     ]
