@@ -42,12 +42,13 @@ def seen(swing):
 def test_a_prior_weighs_like_one_more_observation(swing):
     """With data of precision 1/s^2 about x and a prior 1/s^2 about m the optimum is their mean."""
     seen = pl.NodeMotions.of(swing, noise=0.2 * H, seed=3)
-    free = pl.reconstruct(SCENE, seen, {"youngs_modulus": 2100.0})
+    free = pl.reconstruct(SCENE, seen, {"youngs_modulus": 2100.0}, discretisation=False)
     s = free.sigma["youngs_modulus"]
     centre = free.values["youngs_modulus"] + 2.0 * s
     held = pl.reconstruct(
-        SCENE, seen, {"youngs_modulus": 2100.0}, priors={"youngs_modulus": pl.Prior(centre, s)}
-    )
+        SCENE, seen, {"youngs_modulus": 2100.0}, priors={"youngs_modulus": pl.Prior(centre, s)},
+        discretisation=False,
+    )  # fmt: skip
     assert held.values["youngs_modulus"] - free.values["youngs_modulus"] == pytest.approx(
         s, rel=0.05
     )
@@ -65,8 +66,9 @@ def test_log_normal_prior():
 
 def test_an_active_bound_holds_and_is_named(seen):
     fit = pl.reconstruct(
-        SCENE, seen, {"youngs_modulus": 2400.0}, bounds={"youngs_modulus": (2300.0, 2600.0)}
-    )
+        SCENE, seen, {"youngs_modulus": 2400.0}, bounds={"youngs_modulus": (2300.0, 2600.0)},
+        discretisation=False,
+    )  # fmt: skip
     assert fit.values["youngs_modulus"] == pytest.approx(2300.0, rel=1e-9)
     assert any("lower bound" in line for line in fit.advice)
     with pytest.raises(pl.BadInput, match="enclose"):
@@ -81,9 +83,11 @@ def test_an_active_bound_holds_and_is_named(seen):
 def test_gradient_optimisers_find_the_same_minimum(swing, optimiser):
     seen = pl.NodeMotions.of(swing, noise=0.2 * H, seed=4)
     starts = {"youngs_modulus": 2300.0, "poisson_ratio": 0.25}
-    best = pl.reconstruct(SCENE, seen, starts)
+    best = pl.reconstruct(SCENE, seen, starts, discretisation=False)
     steps = []
-    fit = pl.reconstruct(SCENE, seen, starts, optimiser=optimiser, on_step=steps.append)
+    fit = pl.reconstruct(
+        SCENE, seen, starts, optimiser=optimiser, on_step=steps.append, discretisation=False
+    )
     assert fit.optimiser == optimiser
     assert len(steps) == len(fit.history) >= 3
     for name in starts:
@@ -109,11 +113,12 @@ def test_the_coarser_scene():
 def test_node_motions(swing):
     """Displacements and velocities of all nodes, without and with noise (eq. 5.4.1)."""
     exact = pl.NodeMotions.of(swing)
-    fit = pl.reconstruct(SCENE, exact, {"youngs_modulus": 2300.0, "poisson_ratio": 0.25})
+    starts = {"youngs_modulus": 2300.0, "poisson_ratio": 0.25}
+    fit = pl.reconstruct(SCENE, exact, starts, discretisation=False)
     assert fit.values["youngs_modulus"] == pytest.approx(2000.0, rel=1e-5)
     assert fit.values["poisson_ratio"] == pytest.approx(0.3, rel=1e-4)
     noisy = pl.NodeMotions.of(swing, noise=0.1 * H, seed=1)
-    fit = pl.reconstruct(SCENE, noisy, {"youngs_modulus": 2300.0})
+    fit = pl.reconstruct(SCENE, noisy, {"youngs_modulus": 2300.0}, discretisation=False)
     assert abs(fit.values["youngs_modulus"] - 2000.0) < 3.5 * fit.sigma["youngs_modulus"]
     bad = replace(exact, displacements=exact.displacements[:, :5])
     with pytest.raises(pl.BadInput, match="shape"):
@@ -124,12 +129,16 @@ def test_damping_ratios_and_gravity_direction(swing):
     exact = pl.NodeMotions.of(swing)
     w = 2.0 * np.pi * np.array(damping_frequencies(SCENE))
     truth = 0.5 * (0.1 / w + 0.01 * w)
-    fit = pl.reconstruct(SCENE, exact, {"damping_ratios": tuple(1.1 * truth)})
+    fit = pl.reconstruct(
+        SCENE, exact, {"damping_ratios": tuple(1.1 * truth)}, discretisation=False
+    )
     assert list(fit.values.values()) == pytest.approx(truth, rel=1e-3)
     down = np.array(SCENE.gravity) / np.linalg.norm(SCENE.gravity)
     start = down + [0.05, 0.0, -0.05]
     tilted = replace(SCENE, gravity=(0.0, -float(np.linalg.norm(SCENE.gravity)), 0.0))
-    fit = pl.reconstruct(tilted, exact, {"gravity_direction": tuple(start)})
+    fit = pl.reconstruct(
+        tilted, exact, {"gravity_direction": tuple(start)}, discretisation=False
+    )
     member = make_unknown("gravity_direction", tuple(start), tilted)
     found = member.chart.setting(np.array(list(fit.values.values())))
     assert found == pytest.approx(down, abs=1e-5)

@@ -23,7 +23,7 @@ def held(reach):
 
 
 SCENE = held(0.06)
-QUICK = {"discretisation": False, "coarse_to_fine": False, "register": False}
+QUICK = {"discretisation": False, "coarse_to_fine": False, "register": False, "search": False}
 
 
 @pytest.fixture(scope="module")
