@@ -138,3 +138,26 @@ def test_same_bits_for_one_and_two_threads():
     finally:
         set_threads(before)
     assert np.array_equal(*runs)
+
+
+def test_a_piece_that_falls_far_is_known_to_its_rounding(caplog):
+    """Half of a bar that is cut in two is held; the other falls for 2 s and stops no step.
+
+    4 cm of 2 MPa, 8 m away: its strains are differences of displacements of 8 m.
+    """
+    halves = [pl.shapes.box(center=(0.02 * s, 0, 0), size=(0.03, 0.02, 0.02)) for s in (-1, 1)]
+    with caplog.at_level("WARNING"):
+        body = pl.TetBody(halves[0] | halves[1], 0.015)
+    assert "2 disconnected pieces" in caplog.text
+    held = pl.Fixed(pl.shapes.box(center=(-0.035, 0, 0), size=(0.0101, 1, 1)))
+    run = pl.simulate(pl.Scene(body, pl.Material(2e6, 0.12, 936.0), fixed=[held]), 130)
+    x = body.nodes[:, 0]
+    fallen = 0.5 * 9.81 * run.times[-1] ** 2
+    assert -run.displacements[-1][x > 0.0, 1] == pytest.approx(fallen, rel=1e-6)
+    assert np.abs(run.displacements[-1][x < 0.0]).max() < 1e-3
+
+
+def test_falling_is_no_motion_to_judge_a_step_by():
+    """Velocities that grow evenly have no period; rounding gave one of 1e14 s."""
+    scene = pl.Scene(pl.GridBody(pl.shapes.sphere(radius=0.01), 0.005), pl.Material(1e8, 0.3, 1e3))
+    assert pl.simulate(scene, 30).warnings() == []

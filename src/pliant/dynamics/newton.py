@@ -188,7 +188,7 @@ class Newton:
         given: np.ndarray | None = None,
         linear: bool = False,
         keep: object = None,
-        rounding: float = 0.0,
+        rounding: Callable[[], float] = float,
         recent: RecentErrors | None = None,
         calm: Callable[[], wp.array] | None = None,
         watch: Callable[[float], None] | None = None,
@@ -199,7 +199,7 @@ class Newton:
         given: (nodes, 3) increments of the held components, taken in the first iteration. linear:
         the problem is linear in x, so the first solve is to the full tolerance. keep: a token that
         says which problems may share a tangent; None: a new tangent in every iteration. rounding:
-        |r| that the forces' own rounding may leave, where the iteration may stagnate. recent: what
+        tells |r| that the forces' own rounding may leave, where the iteration may stagnate. recent: what
         earlier first guesses missed, from which this one is improved. calm: another start, for
         where x is far off (after an impact it extrapolates what has ended). watch: told |r| / scale
         after every iteration; what it raises ends the iteration.
@@ -276,7 +276,7 @@ class Newton:
             forcing = _forcing(forcing, goal / max(norm, 1e-300))
             waited = 0 if norm < 0.5 * best else waited + 1
             best = min(best, norm)
-            if waited >= 1 and best <= max(ROUNDING * scale, rounding):
+            if waited >= 1 and best <= max(ROUNDING * scale, rounding()):
                 break  # the forces' own rounding
         return record
 

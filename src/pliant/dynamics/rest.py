@@ -188,7 +188,7 @@ def find_rest(
                 scale = max(scale, problem.moved_scale(u, given))
             record = newton.solve(
                 u, scale=scale, tolerance=tolerance, given=given,
-                linear=linear and model.touch is None, rounding=model.force_rounding(),
+                linear=linear and model.touch is None, rounding=lambda: model.force_rounding(u),
                 watch=partial(watch.at, goal),
             )  # fmt: skip
             records.append(record)

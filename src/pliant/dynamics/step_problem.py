@@ -135,7 +135,7 @@ class StepProblem:
             newton.forget()
         options = {
             "scale": self.scale, "tolerance": s.scene.tolerance,
-            "rounding": scheme.force[0] * s.force_rounding(),
+            "rounding": lambda: scheme.force[0] * s.force_rounding(state.u),
         }  # fmt: skip
         recent = s.recent if scheme is s.scene.integrator else None
         if recent is not None:

@@ -16,6 +16,10 @@ LARGEST_ELONGATION = 0.02
 LARGEST_SHARE = 0.25
 """Numerical damping over the material's own before a run says so."""
 
+LEAST_SEEN = 0.1
+"""Angle [rad] through which a motion must have gone to be one: a falling body's velocities change
+evenly but for rounding, and a period of 1e14 s is none."""
+
 SMALLEST_RATIO = 2e-3
 """Numerical damping ratio that nobody sees: a hundredth of the amplitude a period."""
 
@@ -35,7 +39,8 @@ def motion_frequency(velocities: np.ndarray, dt: float) -> float:
         return 0.0
     # a difference quotient sees sin(w dt / 2) / (dt / 2) instead of w
     seen = float(np.sqrt(np.mean(a * a) / still)) * dt / 2.0
-    return 2.0 / dt * float(np.arcsin(min(seen, 1.0)))
+    omega = 2.0 / dt * float(np.arcsin(min(seen, 1.0)))
+    return omega if omega * dt * len(velocities) > LEAST_SEEN else 0.0
 
 
 def step_warnings(scene: Scene, velocities: np.ndarray) -> list[str]:
@@ -57,8 +62,9 @@ def step_warnings(scene: Scene, velocities: np.ndarray) -> list[str]:
             f"{scheme.dt * np.sqrt(LARGEST_ELONGATION / late):.2g} s."
         )
     if damping > max(LARGEST_SHARE * own, SMALLEST_RATIO):
+        other = "" if scheme.name == "GeneralisedAlpha" else ", or GeneralisedAlpha"
         out.append(
             f"{scheme.name} damps this motion by itself, with a ratio of {damping:.2g} (the "
-            f"material's own is {own:.2g}): use a shorter step, or GeneralisedAlpha."
+            f"material's own is {own:.2g}): use a shorter step{other}."
         )
     return out

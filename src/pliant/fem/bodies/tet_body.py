@@ -117,8 +117,13 @@ def _body(
     ends = edges_of(cells)
     graph = sparse.coo_matrix((np.ones(len(ends)), tuple(ends.T)), shape=(len(nodes),) * 2)
     pieces = connected_components(graph, directed=False, return_labels=False)
+    warnings = ()
     if pieces > 1:
-        _log.info("%sthe body consists of %d disconnected pieces", name, pieces)
+        warnings = (
+            f"{name}the body consists of {pieces} disconnected pieces: what holds one of them does "
+            "not hold the others.",
+        )
+        _log.warning("%s", warnings[0])
     spacing = float(np.linalg.norm(nodes[ends[:, 1]] - nodes[ends[:, 0]], axis=1).mean())
     shares = np.full(dim + 1, 1.0 / (dim + 1))
     if quadratic:
@@ -143,4 +148,5 @@ def _body(
         pattern=general_pattern(cells, len(nodes)),
         locate=SimplexLocator(nodes, cells),
         spacing=spacing,
+        warnings=warnings,
     )
