@@ -199,8 +199,8 @@ class Newton:
         given: (nodes, 3) increments of the held components, taken in the first iteration. linear:
         the problem is linear in x, so the first solve is to the full tolerance. keep: a token that
         says which problems may share a tangent; None: a new tangent in every iteration. rounding:
-        tells |r| that the forces' own rounding may leave, where the iteration may stagnate. recent: what
-        earlier first guesses missed, from which this one is improved. calm: another start, for
+        tells |r| that the forces' own rounding may leave, where the iteration may stagnate. recent:
+        what earlier first guesses missed, from which this one is improved. calm: another start, for
         where x is far off (after an impact it extrapolates what has ended). watch: told |r| / scale
         after every iteration; what it raises ends the iteration.
         """
