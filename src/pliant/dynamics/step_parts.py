@@ -25,6 +25,10 @@ the step cannot follow is not known anyway, and shorter parts cost as many times
 LARGEST_STEP_GAIN = 0.01
 """Share of its own energy that a body may gain in a step before the step is cut."""
 
+LARGEST_GAIN_INVERTED = 0.001
+"""The same while cells are inside out: their frames jump, in easy steps too, and small gains of many
+steps add up."""
+
 EASY = 3
 """Newton iterations up to which a step that touches nothing is taken as following its motion."""
 
@@ -85,18 +89,21 @@ def _gives_energy(problem: StepProblem, after: State) -> bool:
         max(model.touch.energy(state.u, state.t) for state in (before, after))
         > TOUCHING * model.least_exchange()
     )
-    if not touching and (scheme.next_u[0] == 0.0 or model.newton_records[-1].iterations <= EASY):
-        # velocities of explicit schemes are half a step off, and so are energies
+    if not touching and scheme.next_u[0] == 0.0:
+        return False  # velocities of explicit schemes are half a step off, and so are energies
+    upright = model.inverted(after) == 0
+    if not touching and upright and model.newton_records[-1].iterations <= EASY:
         return False
     start, end = model.stored(before), model.stored(after)
     own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))
-    own = max(own, model.least_exchange())
+    allowed = LARGEST_STEP_GAIN if upright else LARGEST_GAIN_INVERTED
+    allowed *= max(own, model.least_exchange())
     gained = float(end.total - start.total)
-    if not touching and gained <= LARGEST_STEP_GAIN * own:
+    if not touching and gained <= allowed:
         return False  # what damping takes need not be known
     if model.takes_or_gives:
         explicit = scheme.next_u[0] == 0.0
         stage = model.stage_between(before, after, scheme) if explicit else problem.stage
         damping, _, loads = part_work(model, stage, before, after, scheme, touching=False)
         gained += damping - loads
-    return gained > LARGEST_STEP_GAIN * own
+    return gained > allowed
