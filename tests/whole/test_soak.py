@@ -11,9 +11,10 @@ def test_ordinary_scenes(seed):
     assert judge(drawn, steps=40).wrong == [], drawn.words
 
 
-def test_a_soft_body_that_collapses_is_not_thrown_about():
-    """Clamped, 4.5 kPa and 2,019 kg/m3, in steps of 10 ms: whole ones gave it 18 %."""
-    assert judge(draw(144)).gain < 0.01
+@pytest.mark.parametrize("seed", [144, 353])
+def test_soft_bodies_that_collapse_are_not_thrown_about(seed):
+    """Clamped, soft and heavy, in steps of 10 ms: whole ones gave them 18 and 16 %."""
+    assert judge(draw(seed)).gain < 0.01
 
 
 @pytest.mark.slow

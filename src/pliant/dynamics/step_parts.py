@@ -26,8 +26,8 @@ LARGEST_STEP_GAIN = 0.01
 """Share of its own energy that a body may gain in a step before the step is cut."""
 
 LARGEST_GAIN_INVERTED = 0.001
-"""The same while cells are inside out: their frames jump, in easy steps too, and small gains of many
-steps add up."""
+"""The same while cells are inside out: their frames jump, in easy steps too, and the small gains of
+many steps add up."""
 
 EASY = 3
 """Newton iterations up to which a step that touches nothing is taken as following its motion."""
