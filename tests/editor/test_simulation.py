@@ -249,7 +249,7 @@ def test_a_cold_kernel_cache_is_told_in_the_page(tmp_path, monkeypatch):
     try:
         desk.post(simulation.warm_up)
         assert soon(lambda: notices, 60.0)
-        assert notices == ["compiling kernels, once, about 15 s"]
+        assert notices == ["compiling kernels, once, about 25 s"]
     finally:
         simulation.stop()
         desk.stop()

@@ -17,7 +17,7 @@ from pliant.core.kernel_cache import is_compiled, seal
 
 log = logging.getLogger(__name__)
 
-MESSAGE = "compiling kernels, once, about 15 s"
+MESSAGE = "compiling kernels, once, about 25 s"
 
 _announced = False
 _loading_seconds = 0.0

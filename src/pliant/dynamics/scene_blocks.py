@@ -290,7 +290,6 @@ def scene_blocks(scene: Scene) -> Mapping[str, Block]:
     return _Blocks(BLOCKS | law | branches | _region_blocks(scene) | own)
 
 
-
 def _region_blocks(scene: Scene) -> dict[str, Block]:
     """Moduli and ratios that regions have of their own; no density, see Density."""
     kinds = {"youngs_modulus": YoungsModulus, "poisson_ratio": PoissonRatio}
