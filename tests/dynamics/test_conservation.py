@@ -203,7 +203,10 @@ def fine_swing(request):
     return request.param, swing(pl.Newmark2, FINE, request.param)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", [
+    pytest.param(n, marks=pytest.mark.slow) if n in ("LinearAcceleration", "Newmark3") else n
+    for n in ALL
+])  # fmt: skip
 def test_order_of_the_corotated_model(name, fine_swing):
     kind, exact = fine_swing
     assert np.abs(exact).max() > 0.15

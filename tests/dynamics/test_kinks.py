@@ -56,8 +56,11 @@ def assert_lowest(potential, u, free, slack):
 
 
 @pytest.mark.parametrize(
-    ("modulus", "lift"), [(10.0, 0.6), (100.0, 0.5), (100.0, 0.6), (100.0, 0.7), (1000.0, 0.6)]
-)
+    ("modulus", "lift"), [
+        pytest.param(10.0, 0.6, marks=pytest.mark.slow), (100.0, 0.5), (100.0, 0.6),
+        pytest.param(100.0, 0.7, marks=pytest.mark.slow), (1000.0, 0.6),
+    ],
+)  # fmt: skip
 def test_bodies_rest_on_a_kink(modulus, lift):
     system = pulled((0, lift, 0), kinked(mu=modulus, lam=modulus))
     problem = StaticProblem(system)

@@ -78,7 +78,10 @@ SMOOTH = {n: LAWS[n].from_moduli(1e4, 0.3) for n in LAWS if n != "volume-guardin
 }
 
 
-@pytest.mark.parametrize("name", [*SMOOTH, "volume-guarding"])
+@pytest.mark.parametrize("name", [
+    name if name in ("ogden", "fibre") else pytest.param(name, marks=pytest.mark.slow)
+    for name in (*SMOOTH, "volume-guarding")
+])  # fmt: skip
 def test_third_and_fourth_derivatives_of_the_energy(name):
     """K'[a] a and K''[a, a] a are the quadratic and cubic terms of the force along a."""
     scene = beam(SMOOTH.get(name, name))

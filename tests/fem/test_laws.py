@@ -322,7 +322,10 @@ def test_bar_on_a_grid():
     assert np.abs(u - exact).max() < 0.02 * 0.5 * body.spacing
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if LAWS[n].invariant is not None])
+@pytest.mark.parametrize("name", [
+    n if n in QUICK else pytest.param(n, marks=pytest.mark.slow)
+    for n in NAMES if LAWS[n].invariant is not None
+])  # fmt: skip
 def test_tangent_by_invariants(name):
     """The two ways to the exact tangent agree: through the stretches and through I1, I2, J."""
     body = pl.TetBody(pl.shapes.box(center=(0, 0, 0), size=(1, 1, 1)), edge_length=0.5)

@@ -122,6 +122,7 @@ def test_a_density_that_is_held_is_in_the_total(film):
         pl.reconstruct(heavy, film, start, density_known_to=-0.1)
 
 
+@pytest.mark.slow
 def test_a_far_start_comes_home(fit, film):
     """Three times too stiff and 0.12 off in Poisson's ratio, through the coarser grid."""
     start = {"youngs_modulus": 180e3, "poisson_ratio": 0.28}

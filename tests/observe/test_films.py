@@ -230,7 +230,7 @@ def swing():
     return pl.simulate(TORUS, 10)
 
 
-@pytest.mark.parametrize("loss", ["huber", "tukey"])
+@pytest.mark.parametrize("loss", [pytest.param("huber", marks=pytest.mark.slow), "tukey"])
 def test_a_robust_fit_survives_outliers(swing, loss):
     """One depth in twenty is wrong by up to a half; least squares end 20 sigma and more away."""
     cameras = pl.ring_of_cameras(TORUS, 4, width=40, height=40)

@@ -45,7 +45,7 @@ print(len(kept[0].body.nodes), resident() - before)
     ("preconditioner", "bound"),
     [
         pytest.param("jacobi", 3000, marks=pytest.mark.slow),
-        ("multigrid", 6200),
+        pytest.param("multigrid", 6200, marks=pytest.mark.slow),
     ],
 )
 def test_bytes_a_node(preconditioner, bound):
