@@ -22,6 +22,9 @@ GAIN_HALVINGS = 3
 such a part is taken by implicit Euler, which only ever takes energy. How high a body bounces that
 the step cannot follow is not known anyway, and shorter parts cost as many times more."""
 
+GAIN_HALVINGS_INVERTED = 1
+"""The same while cells are inside out: a crumpled body is not followed at all."""
+
 LARGEST_STEP_GAIN = 0.01
 """Share of its own energy that a body may gain in a step before the step is cut."""
 
@@ -56,7 +59,8 @@ def _parts(model: "ImplicitModel", state: State, scheme: Integrator, depth: int)
             _require_upright(model, state, after)
         if not _gives_energy(problem, after):
             return [(state, after, scheme)], record
-        if depth >= GAIN_HALVINGS:
+        upright = model.inverted(after) == 0
+        if depth >= (GAIN_HALVINGS if upright else GAIN_HALVINGS_INVERTED):
             scheme = ImplicitEuler(scheme.dt)
             after, record = StepProblem(model, state, scheme).solve()
             return [(state, after, scheme)], record
