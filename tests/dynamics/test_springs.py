@@ -50,9 +50,10 @@ def test_a_block_bounces_on_it(kind):
     d = 1000.0 * G * 0.1 / 1e5
     assert y[50] == pytest.approx(-2.0 * d, rel=2e-3)
     assert abs(y[100]) < 0.01 * d
-    assert np.abs(done.energies.total - done.energies.total[0]).max() < 1e-3 * np.abs(
-        done.energies.gravity
-    ).max()
+    assert (
+        np.abs(done.energies.total - done.energies.total[0]).max()
+        < 1e-3 * np.abs(done.energies.gravity).max()
+    )
 
 
 def test_a_stiff_bed_is_a_clamp():

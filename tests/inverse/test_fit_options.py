@@ -129,16 +129,12 @@ def test_damping_ratios_and_gravity_direction(swing):
     exact = pl.NodeMotions.of(swing)
     w = 2.0 * np.pi * np.array(damping_frequencies(SCENE))
     truth = 0.5 * (0.1 / w + 0.01 * w)
-    fit = pl.reconstruct(
-        SCENE, exact, {"damping_ratios": tuple(1.1 * truth)}, discretisation=False
-    )
+    fit = pl.reconstruct(SCENE, exact, {"damping_ratios": tuple(1.1 * truth)}, discretisation=False)
     assert list(fit.values.values()) == pytest.approx(truth, rel=1e-3)
     down = np.array(SCENE.gravity) / np.linalg.norm(SCENE.gravity)
     start = down + [0.05, 0.0, -0.05]
     tilted = replace(SCENE, gravity=(0.0, -float(np.linalg.norm(SCENE.gravity)), 0.0))
-    fit = pl.reconstruct(
-        tilted, exact, {"gravity_direction": tuple(start)}, discretisation=False
-    )
+    fit = pl.reconstruct(tilted, exact, {"gravity_direction": tuple(start)}, discretisation=False)
     member = make_unknown("gravity_direction", tuple(start), tilted)
     found = member.chart.setting(np.array(list(fit.values.values())))
     assert found == pytest.approx(down, abs=1e-5)

@@ -146,9 +146,7 @@ def test_too_few_iterations_are_no_success(film):
 def test_a_wrong_model_is_no_success(film):
     """Gravity two thirds aside moves the beam where no modulus does."""
     wrong = replace(SCENE, gravity=(0.0, -6.54, 6.54))
-    fit = pl.reconstruct(
-        wrong, film, START, max_iterations=6, search=False, discretisation=False
-    )
+    fit = pl.reconstruct(wrong, film, START, max_iterations=6, search=False, discretisation=False)
     assert not fit.converged
     assert any("far above the noise" in reason for reason in fit.reasons)
 

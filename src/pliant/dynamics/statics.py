@@ -54,4 +54,3 @@ def solve_static_recorded(
     solves = sum(r.solver_iterations for r in records)
     record = StaticRecord(iterations, solves, records[-1].residual, len(records))
     return u[:, : scene.dim], record
-

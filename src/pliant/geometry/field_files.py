@@ -123,9 +123,7 @@ def field(
     units: str | None = None,
 ) -> Shape:
     """A shape from a field file, as scene files refer to it."""
-    return load_field(
-        file, origin, spacing, level=level, label=label, nearest=nearest, units=units
-    )
+    return load_field(file, origin, spacing, level=level, label=label, nearest=nearest, units=units)
 
 
 def _labels(label: Any) -> int | list[int]:

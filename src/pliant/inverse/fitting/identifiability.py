@@ -69,10 +69,7 @@ def advise(
             seen = f"hardly see {label}: {values[i]:.4g} +- {sigma[i]:.2g}. "
             if relative[i] > NOTHING:
                 seen = f"do not see {label} at all: {values[i]:.4g} is where it began. "
-            out.append(
-                f"The data {seen}"
-                "Let the body move more, film it longer, or give a prior."
-            )
+            out.append(f"The data {seen}Let the body move more, film it longer, or give a prior.")
         elif relative[i] > ROUGH:
             rough.append(f"{label} ({100 * relative[i]:.0f} %)")
     if rough:
