@@ -26,8 +26,9 @@ RIM = 0.25
 """Edge length along the rim of the held surface over the one elsewhere: stress is singular there,
 and without it the tip of a block moves 0.05 % less on a mesh of the same size."""
 
-SLEEVE_RIM = 0.4
-"""The same around a sleeve's end."""
+SLEEVE_RIM = 0.15
+"""The same around a sleeve's end, where stress grows as one over the root of the distance. With 0.4
+a film moves like a beam 0.6 % stiffer, or of a Poisson's ratio 0.02 higher."""
 
 Table = dict[str, Any]
 
