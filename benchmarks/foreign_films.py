@@ -1,4 +1,4 @@
-"""Five films of elastic bodies that another simulator (NGSolve) moved, to recover materials from.
+"""Films of elastic bodies that another simulator (NGSolve) moved, to recover materials from.
 
     python benchmarks/foreign_films.py --out DIR [--convergence] [--check] [NAME ...]
 
@@ -19,11 +19,12 @@ from time import perf_counter
 from typing import Any
 
 import ngsolve as ng
-from foreign.bodies import ForeignBody, clamped_box, held_torus
+import numpy as np
+from foreign.bodies import ForeignBody, clamped_box, held_torus, sleeved_box
 from foreign.convergence import RECORD as CONVERGENCE
 from foreign.convergence import convergence
 from foreign.depth_film import film
-from foreign.motion import GRAVITY, RADIUS, FallingBody, ForeignMotion, Rubber
+from foreign.motion import GRAVITY, RADIUS, FallingBody, ForeignMotion, Jerk, Rubber
 from foreign.residuals import depth_residuals_of
 
 from pliant.app.describing.scene_files import scene_text
@@ -41,13 +42,17 @@ STEPS = 4
 CELLS_ACROSS = 6
 """Cells of the scene across the body's thinnest part."""
 
+JERK_TIMES = 51
+"""Of the list that says how a clamp moves: every 2 ms, the step of the fits."""
+
 
 @dataclass(frozen=True)
 class FilmPlan:
     """A film: what is filmed, how finely it is computed, and where a fit of it starts.
 
     edge: of the tetrahedra [m], of order `order`: 3 where quadratic ones are more than 0.3 % too
-    stiff (foreign/convergence.json); frame_step [s]; start: Young's modulus [Pa], Poisson's ratio.
+    stiff (foreign/convergence.json); frame_step [s]; start: Young's modulus [Pa], Poisson's ratio;
+    jerk: the body hangs in balance and its clamp moves so; without, it is released from rest.
     """
 
     title: str
@@ -59,10 +64,13 @@ class FilmPlan:
     frame_step: float
     start: tuple[float, float]
     seed: int
+    jerk: Jerk | None = None
 
     def motion(self) -> ForeignMotion:
         """Computed by NGSolve."""
         solid = FallingBody(self.body.mesh(self.edge), self.rubber, order=self.order)
+        if self.jerk is not None:
+            return solid.jerked(self.frames, self.frame_step, STEPS, self.jerk)
         return solid.release(self.frames, self.frame_step, STEPS)
 
 
@@ -113,13 +121,43 @@ def stout() -> FilmPlan:
     )  # fmt: skip
 
 
+JERK = Jerk((0.006, 0.018, 0.00632), begin=0.024, time=0.1)
+"""By 2 cm, against all axes."""
+
+
+def jerked() -> FilmPlan:
+    """A clamped beam that hangs in balance, and its clamp is jerked by 2 cm in 0.1 s."""
+    return FilmPlan(
+        "Beam whose clamp is jerked, Poisson's ratio 0.4", clamped_box((0.12, 0.03, 0.03)),
+        Rubber(150e3, 0.4, 1070.0), order=3, edge=0.01, frames=32, frame_step=0.008,
+        start=(330e3, 0.28), seed=16, jerk=JERK,
+    )  # fmt: skip
+
+
+def sleeved() -> FilmPlan:
+    """The same in a sleeve of 2 cm, whose end is somewhere along the beam."""
+    return FilmPlan(
+        "Beam whose sleeve is jerked, Poisson's ratio 0.4",
+        sleeved_box((0.14, 0.03, 0.03), grip=0.02),
+        Rubber(150e3, 0.4, 1070.0), order=3, edge=0.013, frames=32, frame_step=0.008,
+        start=(330e3, 0.28), seed=17, jerk=JERK,
+    )  # fmt: skip
+
+
 FILMS: dict[str, Callable[[], FilmPlan]] = {
-    f.__name__: f for f in (beam, block, tilted, torus, stout)
+    f.__name__: f for f in (beam, block, tilted, torus, stout, jerked, sleeved)
 }
 
 
 def scene_table(plan: FilmPlan) -> dict[str, Any]:
     """The film's scene, with its true values, as a scene file says it."""
+    fixed: dict[str, Any] = {"region": plan.body.region}
+    start = {}
+    if plan.jerk is not None:
+        times = plan.jerk.begin + plan.jerk.time * np.linspace(0.0, 1.0, JERK_TIMES)
+        fixed["times"] = times.tolist()
+        fixed["displacements"] = [plan.jerk(t).tolist() for t in times]
+        start = {"start": "equilibrium"}
     return {
         "title": plan.title,
         "steps": plan.frames,
@@ -132,9 +170,9 @@ def scene_table(plan: FilmPlan) -> dict[str, Any]:
             "poisson_ratio": plan.rubber.poisson_ratio,
             "density": plan.rubber.density,
         },
-        "fixed": [{"region": plan.body.region}],
+        "fixed": [fixed],
         "integrator": {"type": "Newmark2", "dt": plan.frame_step},
-    }
+    } | start
 
 
 def make_film(name: str, folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Motion of a clamped neo-Hookean body under gravity, by NGSolve.
+"""Motion of a clamped neo-Hookean body under gravity, released or jerked, by NGSolve.
 
     psi = mu/2 (I1 - 3) - mu ln J + lambda/2 ln^2 J,
 
@@ -28,6 +28,9 @@ MOST = 40
 
 GRAVITY = (0.0, -9.81, 0.0)
 
+SAG_PARTS = 20
+"""Shares in which the weight is put on a body that is to hang in balance."""
+
 
 @dataclass(frozen=True)
 class Rubber:
@@ -42,6 +45,31 @@ class Rubber:
         """lambda, mu [Pa]."""
         E, nu = self.youngs_modulus, self.poisson_ratio
         return E * nu / ((1 + nu) * (1 - 2 * nu)), E / (2 * (1 + nu))
+
+
+@dataclass(frozen=True)
+class Jerk:
+    """A clamp that moves by `way` [m] between `begin` and `begin + time` [s]:
+
+    way (10 s^3 - 15 s^4 + 6 s^5), s the share of the time; its acceleration is continuous.
+    """
+
+    way: tuple[float, float, float]
+    begin: float
+    time: float
+
+    def _share(self, t: float) -> float:
+        return float(np.clip((t - self.begin) / self.time, 0.0, 1.0))
+
+    def __call__(self, t: float) -> np.ndarray:
+        """Where it is at time t, (3,) [m]."""
+        s = self._share(t)
+        return np.asarray(self.way) * (10.0 * s**3 - 15.0 * s**4 + 6.0 * s**5)
+
+    def acceleration(self, t: float) -> np.ndarray:
+        """(3,) [m/s^2]."""
+        s = self._share(t)
+        return np.asarray(self.way) * (60.0 * s - 180.0 * s**2 + 120.0 * s**3) / self.time**2
 
 
 @dataclass(frozen=True)
@@ -87,6 +115,8 @@ class FallingBody:
         self._mass = mass.Assemble().mat
         weight = ng.LinearForm(rubber.density * ng.CF(GRAVITY) * v * ng.dx)
         self._weight = weight.Assemble().vec
+        self._gravity = self._weight.CreateVector()
+        self._gravity.data = self._weight
         self._free = np.array(self._space.FreeDofs(), bool)
         self._inverse: Any = None
         self._matrices = self._corrections = 0
@@ -95,6 +125,34 @@ class FallingBody:
     def dofs(self) -> int:
         """Degrees of freedom."""
         return self._space.ndof
+
+    def jerked(self, frames: int, frame_step: float, steps: int, jerk: Jerk) -> ForeignMotion:
+        """From the balance under its weight, its clamp then moved as `jerk` says.
+
+        Seen from the clamp nothing is held elsewhere, and the weight is M (g - jerk'').
+        """
+        field = ng.GridFunction(self._space)
+        u, v, a, none = (field.vec.CreateVector() for _ in range(4))
+        for z in (u, v, a, none):
+            z[:] = 0.0
+        for share in np.linspace(1.0 / SAG_PARTS, 1.0, SAG_PARTS):
+            self._weight.data = float(share) * self._gravity
+            self._inverse = None
+            self._balance(u, none, a, 0.0, 0.0)
+        whole = ng.GridFunction(self._space)
+        kept, field_of = [u.FV().NumPy().copy()], ng.GridFunction(self._space)
+        self._inverse = None
+        dt, af = frame_step / steps, RADIUS / (RADIUS + 1)
+        for k in range(frames * steps):
+            pull = np.asarray(GRAVITY) - jerk.acceleration(dt * (k + 1.0 - af))
+            field_of.Set(ng.CF(tuple(pull.tolist())))
+            self._weight.data = self._mass * field_of.vec
+            self._step(u, v, a, dt)
+            if (k + 1) % steps == 0:
+                whole.Set(ng.CF(tuple(jerk(dt * (k + 1)).tolist())))
+                kept.append(u.FV().NumPy() + whole.vec.FV().NumPy())
+        times = frame_step * np.arange(frames + 1)
+        return ForeignMotion(times, np.array(kept), field, self._matrices, self._corrections)
 
     def release(self, frames: int, frame_step: float, steps: int) -> ForeignMotion:
         """From rest at time 0; `steps` time steps for each of `frames` frames [s]."""

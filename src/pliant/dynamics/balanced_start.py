@@ -57,7 +57,11 @@ class BalancedStart:
         start = self.model.scene.begin
         if not start.modes:
             return np.zeros((self.model.node_count, 3))
-        return self.model.boundary.compatible(self.fields.field(np.asarray(start.velocities)))
+        return self.model.boundary.compatible(self._asked_velocity())
+
+    def _asked_velocity(self) -> np.ndarray:
+        """Whatever the walls allow of it."""
+        return self.fields.field(np.asarray(self.model.scene.begin.velocities))
 
     def _viscous(self, velocities: Sequence[float]) -> np.ndarray | float:
         """What a unit of stiffness damping takes from modes of these velocities [m/s^2]."""
@@ -66,10 +70,13 @@ class BalancedStart:
         return self.fields.field(self.fields.squares * np.asarray(velocities))
 
     def _acceleration(self, held_by: np.ndarray | None, velocity: np.ndarray) -> np.ndarray:
-        s, m = self.model, self.model.material
+        return self.model.boundary.compatible(self._asked_acceleration(held_by, velocity))
+
+    def _asked_acceleration(self, held_by: np.ndarray | None, velocity: np.ndarray) -> np.ndarray:
+        m = self.model.material
         a = -m.mass_damping * velocity
-        a = a - m.stiffness_damping * self._viscous(s.scene.begin.velocities)
-        return s.boundary.compatible(a if held_by is None else a - held_by)
+        a = a - m.stiffness_damping * self._viscous(self.model.scene.begin.velocities)
+        return a if held_by is None else a - held_by
 
     # derivatives ---------------------------------------------------------------------------------
 
@@ -77,7 +84,7 @@ class BalancedStart:
     def _terms(self) -> list[Term]:
         """What is in balance."""
         s = self.model
-        every = (s.elastic, *s.supports, s.touch, s.inertia, s.loads)
+        every = (s.elastic, *s.supports, s.places, s.touch, s.inertia, s.loads)
         return [term for term in every if term is not None]
 
     def _linearise(self, u: wp.array) -> Stage:
@@ -105,10 +112,16 @@ class BalancedStart:
             sides.append(b)
             found.append(zeros(n, wp.vec3d))
             v = s.boundary.compatible(self._of_modes(p, "start_velocities"))
+            if s.places is not None and start.modes:
+                v = v + s.places.compatible_change(p, self._asked_velocity())
             a = -held - m.mass_damping * v - p.get("mass_damping", 0.0) * state.v.numpy()
             a = a - m.stiffness_damping * self._of_modes(p, "start_velocities", squared=True)
             a = a - p.get("stiffness_damping", 0.0) * self._viscous(start.velocities)
-            out.append((v, s.boundary.compatible(a)))
+            a = s.boundary.compatible(a)
+            if s.places is not None and start.modes:
+                asked = self._asked_acceleration(self._held_by(), state.v.numpy())
+                a = a + s.places.compatible_change(p, asked)
+            out.append((v, a))
         s.derivatives.solve_all(stage, sides, found, s.scene.tolerance)
         s.forget()
         return [
@@ -142,7 +155,11 @@ class BalancedStart:
         heavy = zeros(n, wp.vec3d)
         s.inertia.add(y, heavy, 1.0)
         dual.add("start_amplitudes", squares * self.fields.pull(heavy.numpy() - a_bar))
-        v_bar = s.boundary.compatible(bar.v.numpy() - m.mass_damping * a_bar)
-        by_velocity = self.fields.pull(v_bar)
+        v_bar = bar.v.numpy() - m.mass_damping * a_bar
+        if s.places is not None:
+            s.places.compatible_pull(v_bar, self._asked_velocity(), dual)
+            asked = self._asked_acceleration(self._held_by(), state.v.numpy())
+            s.places.compatible_pull(bar.a.numpy(), asked, dual)
+        by_velocity = self.fields.pull(s.boundary.compatible(v_bar))
         by_velocity -= m.stiffness_damping * squares * self.fields.pull(a_bar)
         dual.add("start_velocities", by_velocity)

@@ -146,7 +146,7 @@ def build_boundary(scene: Scene, *, hold: Hold = "linear") -> Boundary:
     springs: list[SpringBed] = []
     for number, fixed in enumerate(scene.fixed):
         if body.is_grid or fixed.stiffness is not None:
-            points = covered_points(body, fixed.region)
+            points = covered_points(body, fixed.place)
             if len(points.cell) == 0:
                 raise BadInput(_touches_nothing("fixed", number))
             if fixed.stiffness is None:
@@ -156,7 +156,7 @@ def build_boundary(scene: Scene, *, hold: Hold = "linear") -> Boundary:
         else:
             surface_nodes = np.unique(body.surface.points.nodes)
             reach = 1e-9 * body.spacing  # a region that ends on a face still holds its nodes
-            inside = fixed.region.distance(body.nodes[surface_nodes]) <= reach
+            inside = fixed.place.distance(body.nodes[surface_nodes]) <= reach
             if not inside.any():
                 raise BadInput(_touches_nothing("fixed", number))
             nodes = surface_nodes[inside]

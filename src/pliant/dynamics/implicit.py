@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 import warp as wp
 
+from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.balanced_start import BalancedStart
-from pliant.dynamics.boundary import Boundary, build_boundary
 from pliant.dynamics.contact import LIGHT, Contact
 from pliant.dynamics.energies import Energies
 from pliant.dynamics.implicit_derivatives import StepDerivatives
@@ -29,17 +29,16 @@ from pliant.dynamics.scene import Scene, vector3
 from pliant.dynamics.stable_step import require_stable
 from pliant.dynamics.step_parts import step_in_parts
 from pliant.dynamics.step_problem import StepProblem
+from pliant.dynamics.supports import build_supports
 from pliant.dynamics.terms.branches import BranchTerm
 from pliant.dynamics.terms.contact import ContactTerm
 from pliant.dynamics.terms.elastic import EnergyTerm
 from pliant.dynamics.terms.inertia import Inertia
 from pliant.dynamics.terms.loads import LoadTerm
+from pliant.dynamics.terms.places import PlaceTerm
 from pliant.dynamics.terms.slivers import SliverViscosity
-from pliant.dynamics.terms.springs import SpringTerm
 from pliant.dynamics.terms.stage import Stage, mix, start_balance, step_balance
 from pliant.dynamics.terms.term import Support, Term
-from pliant.dynamics.terms.tractions import TractionTerm
-from pliant.dynamics.terms.walls import WallTerm
 from pliant.fem.bodies.solver_nodes import solver_nodes
 from pliant.fem.cutting.walls import Hold
 from pliant.fem.forces.elasticity import Elasticity
@@ -93,19 +92,9 @@ class ImplicitModel(Model):
         hold: Hold = "penalty"
         if made.exact_walls and not scene.material.branches:  # whose stress Nitsche's terms lack
             hold = "turning" if energetic else "linear"
-        self.boundary: Boundary = build_boundary(scene, hold=hold)
+        self._hold: Hold = hold
         self.inertia = Inertia(body, slivers=short)
-        self.loads = LoadTerm(self.boundary)
         self.elastic = made.elastic()
-        self.walls: WallTerm | None = None
-        self.tractions: TractionTerm | None = None
-        if self.boundary.walls is not None:
-            self.walls = WallTerm(self.boundary, self.boundary.walls, scene.dt)
-            if hold == "turning":
-                self.tractions = TractionTerm(self.walls)
-        self.springs: SpringTerm | None = None
-        if self.boundary.springs:
-            self.springs = SpringTerm(self.boundary, scene.dt)
         self.touch: ContactTerm | None = None
         if scene.obstacles:
             contact = Contact(
@@ -120,18 +109,12 @@ class ImplicitModel(Model):
         self.branches: BranchTerm | None = None
         if scene.material.branches:
             self.branches = BranchTerm(self.elastic.rest)
-        beside: Sequence[Term | None] = (
-            self.branches, *self.supports, self.inertia, self.slivers, self.touch,
-        )  # fmt: skip
-        self.beside: list[Term] = [term for term in beside if term is not None]
-        """The terms that x moves, without the elastic one; in the order of their sum."""
+        self._hold_surface(scene)
         compact = scene.preconditioner == "jacobi" and made.compact
         self.matrix = BlockMatrix(body.pattern, self.boundary.free, half=compact)
         lam, mu = made.moduli()
         self.preconditioner = make_preconditioner(scene, self.boundary.free, (lam / mu).max())
-        if self.walls is not None and isinstance(self.preconditioner, Multigrid):
-            sweeps = PENALTY_SWEEPS if hold == "penalty" else WALL_SWEEPS
-            self.preconditioner.expect_stiff(body.cells[self.walls.walls.cell], sweeps)
+        self._expect_walls()
         self.version = 0  # counts changes of the numbers, after which an old tangent is of no use
         self.solver = ConjugateGradients(self.matrix, self.preconditioner)
         # small bodies gain nothing, and without a past a resumed run ends with the same bits
@@ -147,8 +130,40 @@ class ImplicitModel(Model):
         self.cell_count = cells
         self.update(scene)
 
+    def _hold_surface(self, scene: Scene) -> None:
+        """What holds the body where the scene's regions are."""
+        self._held_at_shifts = [f.shift for f in scene.fixed]
+        held = build_supports(scene, self._hold)
+        self._supports, self.boundary = held, held.boundary
+        self.walls, self.tractions, self.springs = held.walls, held.tractions, held.springs
+        self.loads = LoadTerm(self.boundary)
+        self.places: PlaceTerm | None = None
+        if any(self._held_at_shifts):
+            self.places = PlaceTerm(lambda other: build_supports(other, self._hold))
+        beside: Sequence[Term | None] = (
+            self.branches, *self.supports, self.places, self.inertia, self.slivers, self.touch,
+        )  # fmt: skip
+        self.beside: list[Term] = [term for term in beside if term is not None]
+        """The terms that x moves, without the elastic one; in the order of their sum."""
+
+    def _expect_walls(self) -> None:
+        if self.walls is not None and isinstance(self.preconditioner, Multigrid):
+            sweeps = PENALTY_SWEEPS if self._hold == "penalty" else WALL_SWEEPS
+            cells = self.scene.body.cells[self.walls.walls.cell]
+            self.preconditioner.expect_stiff(cells, sweeps)
+
+    def _move_supports(self, scene: Scene) -> None:
+        try:
+            self._hold_surface(scene)
+        except BadInput as error:
+            raise SolverFailure(f"A clamp was moved off the body: {error}") from error
+        self._expect_walls()
+        self.forget()
+
     def update(self, scene: Scene) -> None:
-        """Take over a variant of the scene: the same body and walls, other numbers."""
+        """Take over a variant of the scene: the same body and regions, other numbers and places."""
+        if [f.shift for f in scene.fixed] != self._held_at_shifts:
+            self._move_supports(scene)
         self.scene, self.material = scene, scene.cell_material
         self.version += 1
         self.linearised_at = None
@@ -164,16 +179,10 @@ class ImplicitModel(Model):
         self.elastic.rest.set_material(lam, mu)
         if self.branches is not None:
             self.branches.set_material(scene.material.branches, lam, mu)
-        self._walls_pull = False  # whether a wall that stands still holds the body elsewhere
-        if self.walls is not None:
-            self.walls.set_material(lam, mu, scene.material.stiffness_damping)
-            self._walls_pull = bool(np.any(self.walls.given(0.0)))
-        if self.tractions is not None:
-            self.tractions.set_material(lam, mu)
-        if self.springs is not None:
-            stiffness = [scene.fixed[bed.number].stiffness for bed in self.boundary.springs]
-            self.springs.set_stiffness(np.array(stiffness), scene.material.stiffness_damping)
-            self._walls_pull = self._walls_pull or bool(np.any(self.springs.given(0.0)))
+        # whether a wall that stands still holds the body elsewhere
+        self._walls_pull = self._supports.set_numbers(scene, lam, mu)
+        if self.places is not None:
+            self.places.set_numbers(scene, lam, mu)
         if isinstance(self.preconditioner, Multigrid):
             stiffness = lam + 2.0 * mu
             self.preconditioner.expect_contrast(float(stiffness.max() / stiffness.min()))
@@ -188,7 +197,7 @@ class ImplicitModel(Model):
     @property
     def supports(self) -> list[Support]:
         """What holds the surface weakly: walls, the body's own stress there, clamps that give."""
-        return [term for term in (self.walls, self.tractions, self.springs) if term is not None]
+        return self._supports.terms
 
     @property
     def masses(self) -> np.ndarray:
@@ -234,17 +243,23 @@ class ImplicitModel(Model):
         self.forget()
         if self.scene.begin.balanced:
             return self.balanced_start.state()
-        v = vector3("initial_velocity", self.scene.initial_velocity) + np.cross(
-            vector3("initial_spin", self.scene.initial_spin), self.arms()
-        )
-        v = self.boundary.compatible(v)
+        v = self.boundary.compatible(self.asked_velocity())
         u, v = (to_device(f, wp.vec3d) for f in (self.boundary.prescribed(0.0), v))
         start = State.of(u, v, zeros(self.node_count, wp.vec3d))
-        # M a = f - D v - K u: lumped, so a division; gravity accelerates all nodes alike
-        a = self.loads.gravity + self.initial_push(start)
-        a = self.boundary.compatible(a - self.material.mass_damping * v.numpy())
+        a = self.boundary.compatible(self.asked_acceleration(start))
         self.elasticity.release()
         return State.of(u, v, to_device(a, wp.vec3d), history=self.relaxed())
+
+    def asked_velocity(self) -> np.ndarray:
+        """Of the scene's nodes (nodes, 3), whatever the walls allow of it."""
+        return vector3("initial_velocity", self.scene.initial_velocity) + np.cross(
+            vector3("initial_spin", self.scene.initial_spin), self.arms()
+        )
+
+    def asked_acceleration(self, start: State) -> np.ndarray:
+        """M a = f - D v - K u: lumped, so a division; gravity accelerates all nodes alike."""
+        a = self.loads.gravity + self.initial_push(start)
+        return a - self.material.mass_damping * start.v.numpy()
 
     def relaxed(self) -> tuple[wp.array, ...]:
         """What a body keeps that has rested where it is."""

@@ -71,6 +71,8 @@ class StepDerivatives:
             velocity = np.zeros((n, 3))
             if "velocity" in p:
                 velocity = s.boundary.compatible(p["velocity"])
+            if s.places is not None:
+                velocity = velocity + s.places.compatible_change(p, s.asked_velocity())
             d_v, force = to_device(velocity, wp.vec3d), zeros(n, wp.vec3d)
             d = Changes(stage.balance, (None, d_v, None), s.matrix.free)
             for term in s.starting:
@@ -80,7 +82,10 @@ class StepDerivatives:
                 a = a - s.inertia.starting_change(p["mass"])[:, None] * push
             a = a / mass + p.get("gravity", 0.0)
             a -= alpha * velocity + p.get("mass_damping", 0.0) * state.v.numpy()
-            a = to_device(s.boundary.compatible(a), wp.vec3d)
+            a = s.boundary.compatible(a)
+            if s.places is not None:
+                a = a + s.places.compatible_change(p, s.asked_acceleration(state))
+            a = to_device(a, wp.vec3d)
             out.append(State.of(zeros(n, wp.vec3d), d_v, a, state.t, history=s.relaxed()))
         return out
 
@@ -103,7 +108,11 @@ class StepDerivatives:
             term.add_pull(stage, y, pulls, dual)
         past = [zeros(n, wp.vec3d) for _ in range(3)]
         pulls.by_past(stage.balance, s.matrix.free, past)
-        dual.add("velocity", compatible(v_bar + past[1].numpy()))
+        v_bar = v_bar + past[1].numpy()
+        dual.add("velocity", compatible(v_bar))
+        if s.places is not None:
+            s.places.compatible_pull(v_bar, s.asked_velocity(), dual)
+            s.places.compatible_pull(bar.a.numpy(), s.asked_acceleration(state), dual)
 
     # forward -------------------------------------------------------------------------------------
 

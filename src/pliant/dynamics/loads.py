@@ -10,6 +10,14 @@ from pliant.geometry.shape import Shape
 
 AXES = "xyz"
 
+PLACE = "wall_place."
+"""A held region's place along an axis is called wall_place.<its number>.<axis>."""
+
+
+def place_name(number: int, axis: str) -> str:
+    """The name of a held region's place along an axis."""
+    return f"{PLACE}{number}.{axis}"
+
 
 @dataclass(frozen=True)
 class Motion:
@@ -47,6 +55,7 @@ class Fixed:
     displacement: where it is held: a vector, a Motion, or f(points, t) -> (points, dim).
     axes: the components that are held, e.g. "y" for a roller.
     stiffness: of a clamp that gives, pressure per way [Pa/m]; None for one that does not.
+    shift: how far the region sits beside where it is described [m], (dim,) or nothing.
     On grids the wall is weak (Nitsche), on meshes the surface nodes are held.
     """
 
@@ -54,12 +63,20 @@ class Fixed:
     displacement: Displacement | None = None
     axes: str = "xyz"
     stiffness: float | None = None
+    shift: tuple[float, ...] = ()
 
     def __post_init__(self):
+        if self.shift and (len(self.shift) != self.region.dim or not np.isfinite(self.shift).all()):
+            raise BadInput(f"shift must be {self.region.dim} finite numbers, not {self.shift}.")
         if not self.axes or set(self.axes) - set(AXES):
             raise BadInput(f"axes must be letters of 'xyz', not '{self.axes}'.")
         if self.stiffness is not None and not 0.0 < self.stiffness < np.inf:
             raise BadInput(f"stiffness must be a positive number of Pa/m, not {self.stiffness}.")
+
+    @property
+    def place(self) -> Shape:
+        """The region where it sits."""
+        return self.region.translated(self.shift) if any(self.shift) else self.region
 
     def mask(self) -> np.ndarray:
         """(3,) of 1 where held."""

@@ -120,6 +120,10 @@ class Block:
         """
         return np.maximum(np.abs(value), 1e-12)
 
+    def scales(self, scene: Any, count: int) -> np.ndarray:
+        """What a free coordinate of one means, per number, where the chart is "scaled"."""
+        return np.ones(count)
+
     def get(self, scene: Any) -> Any:
         """The scene's own value; None where it has none."""
         raise TypeError(self.name)

@@ -13,6 +13,7 @@ import numpy as np
 
 from pliant.complexstep.derivatives import STEP, mixed_partial
 from pliant.core.errors import BadInput
+from pliant.dynamics.loads import AXES, PLACE, place_name
 from pliant.dynamics.material_blocks import (
     BRANCH_UNITS,
     LAW_PREFIX,
@@ -250,6 +251,50 @@ class WallStiffness(Block):
         return Parameters({self.name: np.array(change, float)})
 
 
+class WallPlace(Block):
+    """How far a held region sits beside where it is described, along one axis [m]."""
+
+    of_material = False
+
+    def _of(self) -> tuple[int, int]:
+        """The region's number and the axis."""
+        number, axis = self.name.removeprefix(PLACE).split(".")
+        return int(number), AXES.index(axis)
+
+    def check(self, scene):
+        number, _ = self._of()
+        if not scene.body.is_grid and scene.fixed[number].stiffness is None:
+            raise BadInput(
+                f"'{self.name}' is unknown, but a mesh holds whole nodes, which do not change with "
+                "a little way: take a grid, or give the clamp a stiffness."
+            )
+
+    def labels(self, scene, count):
+        if count != 1:
+            raise BadInput(f"The start of {self.name} must be one finite number.")
+        return (self.name,)
+
+    def get(self, scene):
+        number, axis = self._of()
+        shift = scene.fixed[number].shift
+        return shift[axis] if shift else 0.0
+
+    def put(self, scene, value):
+        number, axis = self._of()
+        fixed = list(scene.fixed)
+        shift = list(fixed[number].shift or (0.0,) * scene.dim)
+        shift[axis] = float(value[0])
+        fixed[number] = replace(fixed[number], shift=tuple(shift))
+        return replace(scene, fixed=fixed)
+
+    def scales(self, scene, count):
+        """What a free coordinate of one means: a tenth of the body."""
+        return np.full(count, 0.1 * _extent(scene))
+
+    def sizes(self, value, scene, duration):
+        return np.full(len(value), _extent(scene))
+
+
 BLOCKS: dict[str, Block] = {
     b.name: b
     for b in (
@@ -287,7 +332,13 @@ def scene_blocks(scene: Scene) -> Mapping[str, Block]:
         if count
     }
     own = scene.constitution.blocks()
-    return _Blocks(BLOCKS | law | branches | _region_blocks(scene) | own)
+    return _Blocks(BLOCKS | law | branches | _region_blocks(scene) | _place_blocks(scene) | own)
+
+
+def _place_blocks(scene: Scene) -> dict[str, Block]:
+    """The places of the held regions."""
+    names = [place_name(n, axis) for n in range(len(scene.fixed)) for axis in AXES[: scene.dim]]
+    return {name: WallPlace(name, "m", "scaled") for name in names}
 
 
 def _region_blocks(scene: Scene) -> dict[str, Block]:

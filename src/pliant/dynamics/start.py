@@ -97,9 +97,11 @@ class StartFields:
 
         start = scene.begin
         assert start.reference is not None
+        fixed = [replace(f, shift=()) for f in scene.fixed]  # nor on where clamps are found to be
         bare = replace(
-            scene, material=start.reference, model="linear", law=None, start="rest", source=None
-        )
+            scene, material=start.reference, model="linear", law=None, start="rest", source=None,
+            fixed=fixed,
+        )  # fmt: skip
         found = modes(bare, start.modes)
         squares = (2.0 * np.pi * found.frequencies) ** 2
         own, self.squares = _along_axes(scene, found.shapes, squares)

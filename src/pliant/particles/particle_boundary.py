@@ -26,9 +26,9 @@ def particle_boundary(scene: Scene) -> tuple[Boundary, list[tuple[Fixed, np.ndar
     rest = body.surface.positions(body.nodes)
     walls: list[tuple[Fixed, np.ndarray]] = []
     for number, fixed in enumerate(scene.fixed):
-        inside = np.flatnonzero(fixed.region.distance(rest) <= 1e-9 * body.spacing)
+        inside = np.flatnonzero(fixed.place.distance(rest) <= 1e-9 * body.spacing)
         if not len(inside):  # a region smaller than a facet
-            inside = np.unique(body.surface.facets[covered_facets(body, fixed.region).facet])
+            inside = np.unique(body.surface.facets[covered_facets(body, fixed.place).facet])
         if not len(inside):
             raise BadInput(
                 f"fixed[{number}]: the region touches no part of the body's surface; move or "

@@ -286,7 +286,8 @@ def _fixed(table: SceneTable, i: int) -> Fixed:
     elif t.displacement is not None:
         displacement = tuple(t.displacement)
     region = _shape(t.region, f"{where}.region")
-    return _within(where, lambda: Fixed(region, displacement, t.axes, t.stiffness))
+    shift = tuple(t.shift or ())
+    return _within(where, lambda: Fixed(region, displacement, t.axes, t.stiffness, shift))
 
 
 def _load(table: SceneTable, i: int) -> Load:

@@ -128,6 +128,8 @@ def _fixed_table(fixed: Fixed, i: int) -> dict[str, Any]:
     table: dict[str, Any] = {"region": fixed.region.to_dict(), "axes": fixed.axes}
     if fixed.stiffness is not None:
         table["stiffness"] = float(fixed.stiffness)
+    if any(fixed.shift):
+        table["shift"] = _plain(fixed.shift)
     given = fixed.displacement
     if isinstance(given, Motion):
         return table | {"times": _plain(given.times), "displacements": _plain(given.values)}

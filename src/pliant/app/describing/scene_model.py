@@ -99,6 +99,7 @@ class FixedTable(Table):
     times: Numbers | None = None
     displacements: Annotated[list[Vector], Field(min_length=1)] | None = None
     stiffness: Positive | None = None
+    shift: Vector | None = None
 
 
 class HistoryTable(Table):

@@ -162,5 +162,5 @@ def held_points(scene: Scene) -> np.ndarray:
     rest = scene.body.surface.positions(scene.body.nodes)
     held = np.zeros(len(rest), bool)
     for fixed in scene.fixed:
-        held |= fixed.region.distance(rest) <= 1e-9 * scene.body.spacing
+        held |= fixed.place.distance(rest) <= 1e-9 * scene.body.spacing
     return held

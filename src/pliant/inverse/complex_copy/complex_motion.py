@@ -19,6 +19,7 @@ from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.launch import to_device, zeros
 from pliant.dynamics.implicit import ImplicitModel
 from pliant.dynamics.integrators import Integrator
+from pliant.dynamics.loads import PLACE
 from pliant.dynamics.march import march
 from pliant.dynamics.model import State
 from pliant.dynamics.obstacles import Plane
@@ -70,11 +71,11 @@ def complex_numbers(system: ImplicitModel, unknowns: UnknownSet, q: np.ndarray) 
     """The scene's numbers at a complex q, through the unknowns' own formulas."""
     scene, cells = system.scene, len(system.scene.body.cells)
     m = scene.material
-    if scene.begin.balanced or scene.attached or system.springs is not None:
+    moved = any(m.name.startswith(PLACE) for m in unknowns.members)
+    if scene.begin.balanced or scene.attached or system.springs is not None or moved:
         raise NotComplex(
-            "Starts in balance, attached masses and clamps that give have no complex copy: use "
-            "derivatives by "
-            'tangents or adjoints (method "gauss-newton" or "adjoint").'
+            "Starts in balance, attached masses, clamps that give and their places have no complex "
+            'copy: use derivatives by tangents or adjoints (method "gauss-newton" or "adjoint").'
         )
     new: dict[str, Any] = {
         "youngs_modulus": m.youngs_modulus, "poisson_ratio": m.poisson_ratio,

@@ -116,7 +116,7 @@ def _marker_points(scene: Any, seen: Any) -> list[np.ndarray]:
 
 def _far_end(scene: Any) -> Ball | None:
     """A ball about the part of the surface that is farthest from what is held."""
-    regions = [f.region for f in scene.fixed if hasattr(f, "region")]
+    regions = [f.place for f in scene.fixed if hasattr(f, "place")]
     if not regions:
         return None
     points = scene.body.surface.positions(scene.body.nodes)

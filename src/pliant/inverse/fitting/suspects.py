@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pliant.core.errors import BadInput, SolverFailure
+from pliant.dynamics.loads import AXES, place_name
 from pliant.dynamics.model import World
 from pliant.inverse.fitting.attached_suspects import MassTrial, mass_trials
 from pliant.inverse.fitting.identifiability import PATTERN, WILD, shared_by_neighbours
@@ -213,15 +214,16 @@ def _clamps(
     h = SHIFT * problem.scene.body.spacing
     out: list[Suspect | None] = []
     for number, fixed in enumerate(list(problem.scene.fixed)[:MOST_CLAMPS]):
-        if not hasattr(fixed, "region"):
+        if not hasattr(fixed, "place"):
             continue
         columns = []
+        held = [place_name(number, a) not in problem.unknowns.labels for a in AXES]
         for axis in range(problem.scene.dim):
             offset = np.zeros(problem.scene.dim)
             offset[axis] = h
             try:
                 ends = []
-                if _ends_there(problem.scene.body, fixed.region, offset):
+                if held[axis] and _ends_there(problem.scene.body, fixed.place, offset):
                     ends = [
                         _displaced(problem, q, e, number, side * offset) for side in (1.0, -1.0)
                     ]
@@ -265,7 +267,9 @@ def _ends_there(body: Any, region: Any, offset: np.ndarray) -> bool:
 def _displaced(problem: Problem, q, e: Evaluation, number: int, offset) -> dict[int, FrameMisfit]:
     scene: Any = problem.scene
     regions = list(scene.fixed)
-    regions[number] = replace(regions[number], region=regions[number].region.translated(offset))
+    own = regions[number]
+    # the shift is the unknowns' own, which are put in after this
+    regions[number] = replace(own, region=own.region.translated(offset))
     return _misfit(problem, replace(scene, fixed=regions), q, e)
 
 
@@ -304,13 +308,24 @@ def _sentence(problem: Problem, q: np.ndarray, s: Suspect, *, first: bool) -> st
     what = _told(s)
     way = f"Let it be unknown (--unknown {s.name})."
     if s.name.startswith("fixed["):
-        way = "Look where it really holds, and move its region."
+        way = f"Look where it really holds, and move its region{_as_unknown(problem, s)}."
     if s.mass is not None:
         way = s.mass.way
     return (
         f"{what[0].upper()}{what[1:]} would alone take {100 * s.share:.0f} % off the squares of "
         f"the residuals.{lead} {way}"
     )
+
+
+def _as_unknown(problem: Problem, s: Suspect) -> str:
+    """How to let a clamp's place be found, along the axis on which it is farthest off."""
+    axis = AXES[int(np.argmax(np.abs(s.values)))]
+    name = place_name(int(s.name[len("fixed[") : -1]), axis)
+    try:
+        make_unknown(name, 0.0, problem.scene)
+    except BadInput:  # a mesh holds whole nodes
+        return ""
+    return f", or let its place be unknown (--unknown {name})"
 
 
 def _told(s: Suspect) -> str:

@@ -35,7 +35,7 @@ def make_unknown(name: str, start, scene: Any) -> Unknown:
     if chart is None:
         raise BadInput(f"{name}: there is no chart '{block.chart}'; known: {', '.join(CHARTS)}.")
     value = value if chart.angles else value[: len(labels)]
-    if isinstance(block, RecordingBlock):
+    if chart is Scaled:
         scale = block.scales(scene, len(value))
         return Unknown(block, Scaled(name, value, len(labels), scale), labels)
     return Unknown(block, chart(name, value, len(labels)), labels)
