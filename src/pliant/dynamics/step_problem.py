@@ -134,9 +134,7 @@ class StepProblem:
         stage = self.stage
         if self.scheme.next_u[0] == 0.0:
             stage = self.model.stage_between(before, after, self.scheme)
-        damping, _, loads = part_work(
-            self.model, stage, before, after, self.scheme, touching=False
-        )
+        damping, _, loads = part_work(self.model, stage, before, after, self.scheme, touching=False)
         return damping, loads
 
     # nonlinear -----------------------------------------------------------------------------------

@@ -1,16 +1,16 @@
-"""A distance that may be differentiated twice: a cubic B-spline through samples of a shape.
+"""A distance that may be differentiated twice: samples of a shape's, blended by B-splines.
 
-    phi(X) = sum over i, j, k of c_ijk B(x - i) B(y - j) B(z - k),    (x, y, z) = (X - origin) / h,
+    phi(X) = sum over i, j, k of phi_ijk B(x - i) B(y - j) B(z - k),  (x, y, z) = (X - origin) / h,
 
-B the cubic B-spline (de Boor 1978), c such that phi takes the samples' values at the nodes. What is
-linear it reproduces exactly; edges of the shape it rounds within a sample. X may be complex, so
-that a complex step through `at` gives the second derivatives.
+B the cubic B-spline (de Boor 1978) and phi_ijk the samples themselves. What is linear it reproduces
+exactly, a curved surface it moves inwards by h^2 / 6 times the sum of its curvatures, and edges it
+rounds within two samples. A spline through the samples would ring beside edges: on a box of
+two cells the slope at the faces is 1.27 then, and 0.66 along edges.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import ndimage
 
 from pliant.geometry.field import sample
 from pliant.geometry.shape import Shape
@@ -21,25 +21,25 @@ TAPS = 4
 
 @dataclass(frozen=True, eq=False)
 class SmoothField:
-    """coefficients: (i, j, k); origin: (3,) of the first [m]; spacing [m].
+    """samples: (i, j, k) [m]; origin: (3,) of the first [m]; spacing [m].
 
     Beyond the samples phi is continued by its value at their border, which is outside the shape.
     """
 
-    coefficients: np.ndarray
+    samples: np.ndarray
     origin: np.ndarray
     spacing: float
 
     def at(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """phi (n,) and its gradient (n, 3) at X (n, 3)."""
         place = (X - self.origin) / self.spacing
-        last = np.array(self.coefficients.shape) - TAPS + 1
-        beyond = (place.real < 1.0) | (place.real > last)
-        place = np.where(beyond, np.clip(place.real, 1.0, last), place)
-        cell = np.clip(np.floor(place.real).astype(int), 1, last - 1)
+        last = np.array(self.samples.shape) - TAPS + 1
+        beyond = (place < 1.0) | (place > last)
+        place = np.where(beyond, np.clip(place, 1.0, last), place)
+        cell = np.clip(np.floor(place).astype(int), 1, last - 1)
         weights, slopes = _taps(place - cell)
         i, j, k = (cell[:, axis, None] + np.arange(-1, 3) for axis in range(3))
-        c = self.coefficients[i[:, :, None, None], j[:, None, :, None], k[:, None, None, :]]
+        c = self.samples[i[:, :, None, None], j[:, None, :, None], k[:, None, None, :]]
         along_z = np.einsum("nijk,nk->nij", c, weights[:, 2])
         along_y = np.einsum("nij,nj->ni", along_z, weights[:, 1])
         gradient = np.stack([
@@ -49,10 +49,6 @@ class SmoothField:
         ], axis=1)  # fmt: skip
         phi = np.einsum("ni,ni->n", along_y, weights[:, 0])
         return phi, np.where(beyond, 0.0, gradient / self.spacing)
-
-    def moved(self, offset: np.ndarray) -> "SmoothField":
-        """The same, displaced by `offset` (3,)."""
-        return SmoothField(self.coefficients, self.origin + offset, self.spacing)
 
 
 def _taps(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -66,5 +62,6 @@ def _taps(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def smooth_field(shape: Shape, *, spacing: float, margin: int = 5) -> SmoothField:
     """The distance of a 3D shape sampled at `spacing` [m]; margin: samples beyond its bounds."""
     field = sample(shape, spacing=spacing, margin=margin)
-    coefficients = ndimage.spline_filter(np.asarray(field.values, float), order=3, mode="mirror")
-    return SmoothField(coefficients, np.asarray(field.origin, float), float(field.spacing))
+    return SmoothField(
+        np.asarray(field.values, float), np.asarray(field.origin, float), float(field.spacing)
+    )

@@ -22,7 +22,7 @@ from pliant.dynamics.node_carrier import NodeCarrier
 from pliant.dynamics.parts.assembly_problem import AssemblyProblem
 from pliant.dynamics.parts.assembly_system import AssemblyMatrix, AssemblyPreconditioner, Slices
 from pliant.dynamics.parts.between import Between
-from pliant.dynamics.parts.pair_forces import TAIL, PairLaw
+from pliant.dynamics.parts.pair_forces import TAIL, PairLaw, touches
 from pliant.dynamics.parts.pairs import Pairs, joined
 from pliant.dynamics.parts.search import find
 from pliant.dynamics.parts.touching_surface import surface_of
@@ -40,6 +40,14 @@ none."""
 SHARPNESS = 100.0
 """Sharpness times the smaller spacing, where the law gives none: pressures from a thousandth to a
 tenth of the modulus lie within a twentieth of a cell."""
+
+SHALLOW = 7.0
+"""Sharpness times margin, where the law gives neither: bodies that just touch press on each other
+with a five-thousandth of the modulus, and are not thrown apart."""
+
+DEEPEST_START = 0.25
+"""Cells by which parts may overlap where they begin: blocks that touch do by rounding, and edges
+of a smooth distance are rounded within a cell."""
 
 KEPT_RECORDS = 10_000
 """How Newton's method went is remembered of so many solves."""
@@ -64,7 +72,7 @@ class AssemblyModel(Model):
         self.slices = Slices(starts)
         bodies = (own.body for own in scene.scenes)
         self.surfaces = [surface_of(b, s) for b, s in zip(bodies, starts, strict=False)]
-        self.rest = np.concatenate([s.rest for s in self.surfaces])
+        self.rest = np.concatenate([s.body.nodes for s in self.surfaces])
         self.matrix = AssemblyMatrix([m.matrix for m in self.models], self.slices)
         self.preconditioner = AssemblyPreconditioner(
             [m.preconditioner for m in self.models], self.slices
@@ -75,6 +83,7 @@ class AssemblyModel(Model):
         self._split: list[tuple[State, list[State]]] = []
         self._found: list[tuple[Any, Pairs]] = []
         self._set_law()
+        self._require_apart()
 
     def update(self, scene: "PartsScene") -> None:
         """Take over a variant of the scene: the same bodies and walls, other numbers."""
@@ -88,10 +97,25 @@ class AssemblyModel(Model):
         moduli = [
             float(np.mean(m.mu * (3.0 * m.lam + 2.0 * m.mu) / (m.lam + m.mu))) for m in self.models
         ]
-        spacings = np.array([s.spacing for s in self.surfaces])
+        spacings = np.array([s.body.spacing for s in self.surfaces])
         self.part_stiffness = STIFFNESS * np.array(moduli) / spacings
         """[Pa/m] (parts,) of a law that follows the moduli."""
         self.part_sharpness = SHARPNESS / spacings
+
+    def _require_apart(self) -> None:
+        """Refuse parts that lie in one another: springs would throw them out."""
+        x = self.rest
+        none = np.zeros(len(self.surfaces))
+        pairs = joined(find(self.surfaces, x, none), self.surfaces, x)
+        d = touches(pairs, pairs.coordinates(x)).d
+        spacing = np.array([s.body.spacing for s in self.surfaces])[pairs.owners].min(axis=1)
+        deep = np.flatnonzero(d < -DEEPEST_START * spacing)
+        if len(deep):
+            a, b = (self.names[k] for k in sorted(pairs.owners[deep[np.argmin(d[deep])]]))
+            raise BadInput(
+                f"parts: '{a}' and '{b}' overlap by {-d.min():.3g} m where they begin; place them "
+                "apart."
+            )
 
     def forget(self) -> None:
         """Start anew: bits of what follows do not depend on what was computed before."""
@@ -157,15 +181,15 @@ class AssemblyModel(Model):
             if known is state.u:
                 return pairs
         u, v = state.u.numpy(), state.v.numpy()
-        margin = self.scene.contact.margin or 0.0
-        sharpness = self.scene.contact.sharpness or self.part_sharpness.min()
+        law = self.scene.contact
+        margin, sharpness = law.margin or 0.0, law.sharpness or self.part_sharpness.min()
         way = np.array([
             np.sqrt(np.square(own).sum(axis=1).max()) * self.scene.dt
             for own in (v[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True))
         ])  # fmt: skip
         reach = 0.5 * max(TAIL / sharpness - margin, 0.0) + way
-        found = find(self.surfaces, self.rest + u, reach, self.scene.apart)
-        pairs = joined(found, self.surfaces, self.node_count)
+        x = self.rest + u
+        pairs = joined(find(self.surfaces, x, reach), self.surfaces, x)
         self._found = [(state.u, pairs), *self._found[:3]]
         return pairs
 
@@ -179,23 +203,22 @@ class AssemblyModel(Model):
         pairs, law, n = self.pairs_at(state), self.scene.contact, len(self.pairs_at(state))
         stiffness = self.part_stiffness[self.softer(pairs)]
         sharpness = self.part_sharpness[pairs.owners].max(axis=1, initial=0.0)
+        if law.sharpness is None and law.margin is None:
+            margin = SHALLOW / sharpness
+        else:
+            margin = np.full(n, law.margin or 0.0)
         chosen = PairLaw(
             stiffness if law.stiffness is None else np.full(n, law.stiffness),
             sharpness if law.sharpness is None else np.full(n, law.sharpness),
-            np.full(n, law.margin or 0.0), law.friction, law.slip_speed,
+            margin, law.friction, law.slip_speed,
         )  # fmt: skip
-        return Between(pairs, chosen, self.rest, state.u.numpy(), state.v.numpy(), force)
+        return Between(pairs, chosen, self.rest, state.u.numpy(), force)
 
     def touching_energy(self, state: State) -> float:
         """Energy [J] of contact between parts and with obstacles."""
         own = sum(m.touching_energy(p) for m, p in zip(self.models, self.split(state), strict=True))
         between = self.between(state)
         return own + (between.energy(state.u.numpy()) if between else 0.0)
-
-    def deepest_overlap(self, state: State) -> float:
-        """How far a point of one part is inside another at most [m]."""
-        between = self.between(state)
-        return between.deepest(state.u.numpy()) if between else 0.0
 
     # steps ---------------------------------------------------------------------------------------
 
@@ -262,9 +285,10 @@ class AssemblyModel(Model):
         """Energy [J] below which motions cannot be told from errors of the step."""
         return sum(m.least_exchange() for m in self.models)
 
-    def force_rounding(self) -> float:
-        """Size [N] of the rounding in the forces."""
-        return float(np.sqrt(sum(m.force_rounding() ** 2 for m in self.models)))
+    def force_rounding(self, u: wp.array) -> float:
+        """Size [N] of the rounding in the forces about displacement u."""
+        own = zip(self.models, self.slices.of(u), strict=True)
+        return float(np.sqrt(sum(m.force_rounding(part) ** 2 for m, part in own)))
 
     def remedy(self) -> str:
         """What to do when energy appears from nowhere."""

@@ -61,13 +61,9 @@ class AssemblyProblem:
         """matrix = dg/dx at x, without what pairs may make indefinite."""
         for problem, own in zip(self.problems, self.model.slices.of(x), strict=True):
             problem.assemble(own, project=project)
-        self.matrix.pairs = self.pair_tangent(self.end(x)[0])
-
-    def pair_tangent(self, u: np.ndarray):
-        """What couples the parts, at displacement u; None where nothing touches."""
-        if not self.between:
-            return None
-        return self.between.tangent(u, self.scheme.next_u[0], self.scheme.next_v[0])
+        per_x = self.scheme.next_u[0], self.scheme.next_v[0]
+        between = self.between
+        self.matrix.pairs = between.tangent(*self.end(x), *per_x) if between else None
 
     def turning(self, x: wp.array, dx: wp.array) -> None:
         """Parts turn each on its own: no common turn is made finite."""
@@ -95,9 +91,9 @@ class AssemblyProblem:
         newton = s.newton
         newton.problem = self
         newton.forget()  # a step's bits depend on its start alone
-        rounding = self.scheme.force[0] * s.force_rounding()
         record = newton.converge(
-            x, scale=self.scale, tolerance=s.scene.tolerance, keep=object(), rounding=rounding,
+            x, scale=self.scale, tolerance=s.scene.tolerance, keep=object(),
+            rounding=lambda: self.scheme.force[0] * s.force_rounding(self.state.u),
             calm=lambda: self._joined([p.calm_guess() for p in self.problems]),
         )  # fmt: skip
         parts = zip(self.problems, s.slices.of(x), strict=True)
@@ -114,13 +110,3 @@ class AssemblyProblem:
 
     def _joined(self, parts: list[wp.array]) -> wp.array:
         return to_device(np.concatenate([p.numpy() for p in parts]), wp.vec3d)
-
-
-def unknown(problem: AssemblyProblem, after: State) -> wp.array:
-    """The x that led to a state."""
-    s = problem.model
-    own = zip(s.models, s.split(problem.state), s.split(after), strict=True)
-    found = [m.unknown(start, end, problem.scheme).numpy() for m, start, end in own]
-    return to_device(np.concatenate(found), wp.vec3d)
-
-

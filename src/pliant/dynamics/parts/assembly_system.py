@@ -32,7 +32,7 @@ class Slices:
 
 
 class AssemblyMatrix:
-    """blockdiag(A_1, A_2, ...) + C as an Operator: A_i of the parts, C of the pairs between them."""
+    """blockdiag(A_1, A_2, ...) + C as an Operator: A_i of the parts, C of what is between."""
 
     def __init__(self, matrices: Sequence[BlockMatrix], slices: Slices):
         self.matrices, self._slices = list(matrices), slices
@@ -43,9 +43,7 @@ class AssemblyMatrix:
     def residual(self, b: wp.array, x: wp.array, r: wp.array) -> float:
         """r = P (b - A x); returns r . r."""
         views = (self._slices.of(f) for f in (b, x, r))
-        square = sum(
-            m.residual(*own) for m, *own in zip(self.matrices, *views, strict=True)
-        )
+        square = sum(m.residual(*own) for m, *own in zip(self.matrices, *views, strict=True))
         if self.pairs is None:
             return square
         self._add(r, x, -1.0)
@@ -91,7 +89,9 @@ class AssemblyPreconditioner:
             preconditioner.apply(own_r, own_z)
 
     def report(self, solution: Solution) -> None:
-        """Of the solve of all parts: couplings cost iterations that no new hierarchy would save."""
+        """Tell how a solve of all parts went."""
+        for preconditioner in self.own:
+            preconditioner.report(solution)
 
     def forget(self) -> None:
         """Recompute all at the next update."""

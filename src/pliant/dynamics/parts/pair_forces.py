@@ -4,14 +4,11 @@ In the coordinates q of a pair (dynamics.parts.pairs), F = (q_1, q_2, q_3),
 
     Z = F^-1 q_0,   X = Y + Z,   d = phi(X),   m = F^-T grad phi(X),   t = (1, -Z)
 
-are the rest place of the point beside that of the facet, its distance there, and dd/dq = t x m. The
+are the rest place of the point beside that of the map, its distance there, and dd/dq = t x m. The
 energy A S(d) with -S' = s the pressure of dynamics.contact gives the forces A s t x m. Friction
 is minus c times the part across n = m / |m| of the relative velocity v = t . dq/dt,
 
-    c = mu A s |m| / sqrt(|v_t|^2 + slip^2),
-
-the speed under the root taken at the step's start, so that it is a damper. Nothing here asks for
-less than complex numbers: derivatives of these forces are complex steps.
+    c = mu A s |m| / sqrt(|v_t|^2 + slip^2).
 """
 
 from dataclasses import dataclass
@@ -38,7 +35,7 @@ class PairLaw:
     def pressure(self, d: np.ndarray) -> np.ndarray:
         """s(d) (n,) [Pa]."""
         z = -self.sharpness * (d + self.margin)
-        deep = z.real > TAIL
+        deep = z > TAIL
         soft = np.where(deep, z, np.log1p(np.exp(np.where(deep, 0.0, z))))
         return self.stiffness * soft / self.sharpness
 
@@ -73,7 +70,7 @@ class Touches:
     def normal(self) -> np.ndarray:
         """m / |m|; zero where phi has no slope, beyond its samples."""
         size = self.size
-        return self.m / np.where(size.real > 0.0, size, 1.0)[:, None]
+        return self.m / np.where(size > 0.0, size, 1.0)[:, None]
 
 
 def touches(pairs: Pairs, q: np.ndarray) -> Touches:
@@ -84,7 +81,7 @@ def touches(pairs: Pairs, q: np.ndarray) -> Touches:
     with np.errstate(divide="ignore", invalid="ignore"):
         rows = rows / volume[:, None, None]
     Z = np.einsum("nki,ni->nk", rows, r)
-    d, g = pairs.distance(pairs.middles + Z)
+    d, g = pairs.distance(pairs.places + Z)
     m = np.einsum("nki,nk->ni", rows, g)
     return Touches(d, m, np.concatenate([np.ones((len(Z), 1)), -Z], axis=1))
 
@@ -94,17 +91,30 @@ def spring_forces(pairs: Pairs, law: PairLaw, at: Touches) -> np.ndarray:
     return (pairs.areas * law.pressure(at.d))[:, None, None] * _outer(at.t, at.m)
 
 
-def drag(pairs: Pairs, law: PairLaw, at: Touches, before: np.ndarray) -> np.ndarray:
-    """c (n,); before: dq/dt (n, 4, 3) of the step's start."""
-    v = across(at, np.einsum("nk,nki->ni", at.t, before))
-    root = np.sqrt((v * v).sum(axis=1) + law.slip_speed**2)
-    return law.friction * pairs.areas * law.pressure(at.d) * at.size / root
+@dataclass(frozen=True, eq=False)
+class Rubbing:
+    """c (n,) and the sliding over its root, w = v_t / sqrt(|v_t|^2 + slip^2), (n, 3)."""
+
+    c: np.ndarray
+    w: np.ndarray
+    v: np.ndarray
+
+    def forces(self, at: Touches) -> np.ndarray:
+        """By q, (n, 4, 3)."""
+        return _outer(at.t, -self.c[:, None] * self.v)
+
+    def change(self, at: Touches, v: np.ndarray) -> np.ndarray:
+        """Of the force against a sliding that changes by v (n, 3); never against v."""
+        along = (self.w * v).sum(axis=1)
+        return self.c[:, None] * (across(at, v) - along[:, None] * self.w)
 
 
-def friction_forces(at: Touches, c: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """Forces by q, (n, 4, 3), at the rate dq/dt (n, 4, 3) of the step's end."""
+def rubbing(pairs: Pairs, law: PairLaw, at: Touches, rate: np.ndarray) -> Rubbing:
+    """At the rate dq/dt (n, 4, 3)."""
     v = across(at, np.einsum("nk,nki->ni", at.t, rate))
-    return _outer(at.t, -c[:, None] * v)
+    root = np.sqrt((v * v).sum(axis=1) + law.slip_speed**2)
+    c = law.friction * pairs.areas * law.pressure(at.d) * at.size / root
+    return Rubbing(c, v / root[:, None], v)
 
 
 def across(at: Touches, v: np.ndarray) -> np.ndarray:

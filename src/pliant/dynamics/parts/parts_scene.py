@@ -1,7 +1,7 @@
 """A scene of several bodies: what they share, and each as a scene of its own."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.core.shown import Shown
-from pliant.dynamics.integrators import INTEGRATORS, GeneralisedAlpha, Integrator
+from pliant.dynamics.integrators import GeneralisedAlpha, Integrator
 from pliant.dynamics.model import Block, Model, World
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.dynamics.parts.part import Part
@@ -24,8 +24,7 @@ class PartsScene(World, Shown):
     """What `Scene(parts=[...])` makes: parts that touch each other, and what they share.
 
     contact: the law between parts, and between each and the obstacles. Between parts a law without
-    numbers of its own follows the softer of the two (docs/parts.md). apart: pairs of names that
-    never touch. The rest as in Scene.
+    numbers of its own follows the softer of the two (docs/scenes.md). The rest as in Scene.
     """
 
     parts: Sequence[Part]
@@ -35,7 +34,6 @@ class PartsScene(World, Shown):
     integrator: Integrator = field(default_factory=lambda: GeneralisedAlpha(dt=0.01))
     tolerance: float = 1e-8
     preconditioner: str = "multigrid"
-    without_contact: Sequence[tuple[str, str]] = ()
     source: dict | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self):
@@ -50,12 +48,11 @@ class PartsScene(World, Shown):
         if twice:
             raise BadInput(f"parts: two are called '{twice[0]}'; give each a name of its own.")
         object.__setattr__(self, "parts", parts)
-        for pair in self.without_contact:
-            if len(tuple(pair)) != 2 or any(name not in names for name in pair):
-                raise BadInput(
-                    f"without_contact: {tuple(pair)} are not the names of two parts; known: "
-                    f"{', '.join(names)}."
-                )
+        if self.integrator.next_u[0] == 0.0:
+            raise BadInput(
+                f"parts: contact between them is taken at the end of a step, which "
+                f"{self.integrator.name} does not solve for; use GeneralisedAlpha, say."
+            )
         _ = self.scenes  # what is wrong with one of them is told now
 
     def __repr__(self) -> str:
@@ -95,57 +92,19 @@ class PartsScene(World, Shown):
         """Of the error by the time step."""
         return self.integrator.order
 
-    @property
-    def apart(self) -> set[tuple[int, int]]:
-        """Numbers (i < j) of parts that never touch."""
-        number = {part.name: k for k, part in enumerate(self.parts)}
-        pairs = (sorted(number[name] for name in pair) for pair in self.without_contact)
-        return {(i, j) for i, j in pairs}
-
-    def part(self, name: str) -> int:
-        """The number of a part; raises BadInput where there is none."""
-        for k, part in enumerate(self.parts):
-            if part.name == name:
-                return k
-        known = ", ".join(part.name for part in self.parts)
-        raise BadInput(f"There is no part called '{name}'; known: {known}.")
-
-    def with_part(self, number: int, part: Part) -> "PartsScene":
-        """The scene with another part in place of one."""
-        parts = list(self.parts)
-        parts[number] = part
-        return replace(self, parts=tuple(parts))
-
     def make_model(self) -> Model:
         """What steps it."""
         from pliant.dynamics.parts.assembly import AssemblyModel  # which takes scenes
 
         return AssemblyModel(self)
 
-    @property
-    def blocks(self) -> Mapping[str, Block]:
-        """What may be unknown, by name."""
-        from pliant.dynamics.parts.part_blocks import parts_blocks
-
-        return parts_blocks(self)
-
-    @property
-    def usual_unknowns(self) -> list[str]:
-        """The moduli of every part."""
-        own = zip(self.parts, self.scenes, strict=True)
-        return [f"{part.name}.{name}" for part, scene in own for name in scene.usual_unknowns]
+    def block(self, name: str) -> Block:
+        """None: steps of several bodies have no derivatives."""
+        raise BadInput(f"'{name}' cannot be unknown: a scene of parts is simulated, not fitted.")
 
     def nodal_forces(self, loads: Sequence[Any]) -> np.ndarray:
         """Loads of one's own loop."""
         raise BadInput("A scene of parts takes forces on its nodes, (nodes, 3), and no loads.")
-
-    def coarser(self, *, space: float = 2.0, time: float = 2.0) -> "PartsScene":
-        """The same with longer steps."""
-        if space != 1.0:
-            raise BadInput("A scene of parts cannot be coarsened in space.")
-        old = self.integrator
-        scheme = INTEGRATORS[old.name](time * old.dt, **old.parameters)
-        return replace(self, integrator=scheme, source=None)
 
     def run_warnings(
         self, times: np.ndarray, inverted: np.ndarray, velocities: np.ndarray
@@ -160,7 +119,3 @@ class PartsScene(World, Shown):
         if np.any(inverted):
             said.append(f"{int(np.max(inverted))} cells turn inside out: use a smaller time step.")
         return said
-
-    def save(self, path) -> None:
-        """Write the scene as TOML (see app.describing.scene_files)."""
-        self.scenes[0].__class__.save(self, path)

@@ -63,27 +63,20 @@ def _to_triangles(p: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.nd
     return np.where(over, height**2 / area, square), np.where(height < 0.0, -1.0, 1.0)
 
 
-def find(
-    surfaces: list[TouchingSurface], x: np.ndarray, reach: np.ndarray, apart: set[tuple[int, int]]
-) -> list[Found]:
-    """Of node positions x (nodes, 3); reach: (parts,) [m] how far from a part a point may be.
-
-    apart: pairs (i < j) of parts that never touch.
-    """
-    at = [s.points.at(x[s.first : s.first + len(s.rest)]) for s in surfaces]
+def find(surfaces: list[TouchingSurface], x: np.ndarray, reach: np.ndarray) -> list[Found]:
+    """Of node positions x (nodes, 3); reach: (parts,) [m] how far from a part a point may be."""
+    at = [s.points.at(s.own(x)) for s in surfaces]
     low = np.array([p.min(axis=0) for p in at]) - reach[:, None]
     high = np.array([p.max(axis=0) for p in at]) + reach[:, None]
     trees: dict[int, tuple[np.ndarray, KDTree]] = {}
     found = []
     for pair in overlapping(low, high):
-        if pair in apart:
-            continue
         for a, b in (pair, pair[::-1]):
             inside = np.flatnonzero(((at[a] >= low[b]) & (at[a] <= high[b])).all(axis=1))
             if not len(inside):
                 continue
             if b not in trees:
-                corners = at[b][surfaces[b].facets]
+                corners = at[b][surfaces[b].body.surface.facets]
                 trees[b] = corners, KDTree(corners.mean(axis=1))
             facet, distance = nearest_facets(at[a][inside], *trees[b])
             close = distance <= reach[a] + reach[b]

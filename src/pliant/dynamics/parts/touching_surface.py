@@ -6,45 +6,49 @@ import numpy as np
 from scipy import sparse
 
 from pliant.fem.bodies.body import Body
+from pliant.fem.bodies.cell_maps import nodal_gradients
 from pliant.fem.bodies.embedding import Embedding
-from pliant.fem.bodies.facet_maps import FacetMaps, facet_maps
 from pliant.geometry.mesh_shape import MeshShape
 from pliant.geometry.shape import Shape
 from pliant.geometry.smooth_field import SmoothField, smooth_field
 
+FINER = 4
+"""Samples of a distance along a cell: edges are rounded within half a cell."""
+
 
 @dataclass(frozen=True, eq=False)
 class TouchingSurface:
-    """points: carried by the part's own nodes, (p, m); areas: (p,) [m^2]; facets: (f, 3) of them;
-    maps: from near each facet to the rest shape; field: distance in the rest shape.
+    """body: the part's, where it begins; areas: (points,) [m^2] of its surface's points;
+    middles: (facets, 3) [m] of its facets at rest; field: distance in the rest shape; gradients:
+    the columns of F at its nodes (fem.bodies.cell_maps).
 
-    rest: (nodes, 3) the part's nodes; first: number of the first of them among those of all parts.
-    spacing: of its cells [m].
+    first: number of its first node among those of all parts.
     """
 
-    points: Embedding
+    body: Body
     areas: np.ndarray
-    facets: np.ndarray
-    maps: FacetMaps
+    middles: np.ndarray
     field: SmoothField
-    rest: np.ndarray
+    gradients: list[sparse.csr_matrix]
     first: int
-    spacing: float
 
     @property
-    def matrix(self) -> sparse.csr_matrix:
-        """(points, nodes)."""
-        return self.points.matrix
+    def points(self) -> Embedding:
+        """On the surface, carried by the part's own nodes."""
+        return self.body.surface.points
+
+    def own(self, x: np.ndarray) -> np.ndarray:
+        """The part's rows of an array over the nodes of all parts."""
+        return x[self.first : self.first + len(self.body.nodes)]
 
 
 def surface_of(body: Body, first: int) -> TouchingSurface:
     """Of a body of cells; a grid's distance is its shape's, that of tetrahedra their surface's."""
-    rest = np.asarray(body.nodes, float)
-    at = body.surface.positions(rest)
+    at = body.surface.positions(body.nodes)
     return TouchingSurface(
-        body.surface.points, body.surface.point_areas(at), np.asarray(body.surface.facets),
-        facet_maps(body), smooth_field(_shape(body, at), spacing=body.spacing), rest, first,
-        body.spacing,
+        body, body.surface.point_areas(at), at[body.surface.facets].mean(axis=1),
+        smooth_field(_shape(body, at), spacing=body.spacing / FINER), nodal_gradients(body),
+        first,
     )  # fmt: skip
 
 

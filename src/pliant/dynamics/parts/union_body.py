@@ -42,10 +42,6 @@ class UnionBody:
         """Filled fraction of each cell, (cells,)."""
         return np.concatenate([body.fill for body in self.bodies])
 
-    def of_part(self, part: int, nodal: np.ndarray) -> np.ndarray:
-        """The rows of a nodal array that are a part's."""
-        return nodal[self.starts[part] : self.starts[part + 1]]
-
     def locate(self, points: np.ndarray) -> Embedding:
         """Material points carried by the nearest part's nodes."""
         points = np.atleast_2d(np.asarray(points, float))
