@@ -226,10 +226,27 @@ def test_what_cannot_be_asked_is_told():
             "'one' and 'two' overlap by",
         ),
         (lambda: scene(one).block("youngs_modulus"), "simulated, not fitted"),
+        (lambda: pl.solve_static(scene(one)), "statics, modes and fits"),
+        (lambda: pl.modes(scene(one)), "statics, modes and fits"),
+        (lambda: scene(one).save("scene.toml"), "scene.toml: a scene file holds one body"),
     ):
         with pytest.raises(BadInput, match=words) as told:
             ask()
         assert str(told.value).count(". ") <= 1
+
+
+def test_parts_are_drawn_and_told():
+    scene = dropped()
+    run = pl.simulate(scene, 1)
+    assert "2 parts" in repr(scene)
+    assert "block" in scene._repr_html_()
+    assert "ball" in scene._repr_html_()
+    for record in (scene, run):
+        assert record.plot().axes
+    picked = [(0.0, 0.2, 0.0), (0.1, 0.92, 0.0)]  # in the block and in the ball
+    way = run.at(picked)[1] - run.at(picked)[0]
+    assert abs(way[0, 1]) < 1e-3
+    assert way[1] == pytest.approx([0.003, -0.01, 0.0], abs=1e-3)
 
 
 def test_parts_that_touch_may_begin_so():

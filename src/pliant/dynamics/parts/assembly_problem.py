@@ -26,7 +26,8 @@ class AssemblyProblem:
     def __init__(self, model: "AssemblyModel", state: State, scheme: Integrator):
         self.model, self.state, self.scheme = model, state, scheme
         self.matrix: Any = model.matrix
-        self.solver, self.preconditioner = model.solver, model.preconditioner
+        self.solver = model.solver
+        self.preconditioner: Any = model.preconditioner
         own = zip(model.models, model.split(state), strict=True)
         self.problems = [part.pose(start, scheme) for part, start in own]
         self.elastic: Any = None  # laws with kinks are not rounded here

@@ -1,6 +1,7 @@
 """The linear systems of parts that step together: a matrix for each, and what couples them."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import warp as wp
@@ -17,13 +18,13 @@ class Slices:
 
     def __init__(self, starts: Sequence[int]):
         self._ends = list(zip(starts[:-1], starts[1:], strict=True))
-        self._kept: dict[int, tuple[wp.array, list[wp.array]]] = {}
+        self._kept: dict[int, tuple[wp.array, list[Any]]] = {}
 
-    def of(self, array: wp.array) -> list[wp.array]:
+    def of(self, array: wp.array) -> list[Any]:
         """Views, not kept."""
         return [array[a:b] for a, b in self._ends]
 
-    def kept(self, array: wp.array) -> list[wp.array]:
+    def kept(self, array: wp.array) -> list[Any]:
         """Views of an array that lives as long as this."""
         found = self._kept.get(id(array))
         if found is None:

@@ -96,4 +96,5 @@ def joined(found: list[Found], surfaces: list[TouchingSurface], x: np.ndarray) -
 
 def _among(own: sparse.csr_matrix, first: int, count: int) -> sparse.csr_matrix:
     """A matrix over a part's nodes as one over the `count` nodes of all parts."""
-    return sparse.csr_matrix((own.data, own.indices + first, own.indptr), (own.shape[0], count))
+    rows = len(own.indptr) - 1
+    return sparse.csr_matrix((own.data, own.indices + first, own.indptr), (rows, count))

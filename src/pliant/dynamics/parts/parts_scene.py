@@ -92,6 +92,18 @@ class PartsScene(World, Shown):
         """Of the error by the time step."""
         return self.integrator.order
 
+    @property
+    def constitution(self) -> Any:
+        """None of all parts together: what asks for it is made for one body."""
+        raise BadInput(
+            "A scene of parts is simulated; statics, modes and fits are those of a scene of one "
+            "body."
+        )
+
+    def save(self, path: Any) -> None:
+        """Refused: scene files hold one body."""
+        raise BadInput(f"{path}: a scene file holds one body; make a scene of parts in Python.")
+
     def make_model(self) -> Model:
         """What steps it."""
         from pliant.dynamics.parts.assembly import AssemblyModel  # which takes scenes
