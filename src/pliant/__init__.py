@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # for editors and type checkers; the same names as in _HOMES
     from pliant.dynamics.loads import BodyForce, Fixed, Motion, PointLoad, Pressure, Traction
     from pliant.dynamics.modes import Modes, modes
     from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
+    from pliant.dynamics.parts.part import Part
     from pliant.dynamics.point_mass import PointMass
     from pliant.dynamics.scene import Scene
     from pliant.dynamics.simulate import SimulationStopped, simulate
@@ -77,6 +78,7 @@ _HOMES = {
     "dynamics.loads": "BodyForce Fixed Motion PointLoad Pressure Traction",
     "dynamics.modes": "Modes modes",
     "dynamics.obstacles": "ContactLaw Obstacle Plane",
+    "dynamics.parts.part": "Part",
     "dynamics.point_mass": "PointMass",
     "dynamics.scene": "Scene",
     "dynamics.simulate": "SimulationStopped simulate",
@@ -175,11 +177,11 @@ __all__ = [
     "Curve", "CurveFit", "CurveFits", "Energies", "Experiment", "FieldPenalty", "Fit", "Fixed",
     "GeneralisedAlpha", "GridBody", "HHT", "ImplicitEuler", "LevelSets", "LinearAcceleration",
     "Material", "MaterialRegion", "MissingExtra", "Modes", "Motion", "Newmark1", "Newmark2",
-    "Newmark3", "NodeMotions", "Observations", "Obstacle", "Opinion", "Plane", "PliantError",
-    "PointLoad", "PointMass", "Prediction", "Pressure", "Prior", "Scan", "Scene", "Simulation",
-    "SimulationStopped", "SmallWorld", "Snapshot", "SolverFailure", "Start", "TetBody",
-    "TrackedPoints", "Traction", "Trajectory", "compress", "energy", "fit_curve", "fuse", "laws",
-    "load_curve", "load_observations", "load_scene", "load_shape", "load_tracks", "modes",
+    "Newmark3", "NodeMotions", "Observations", "Obstacle", "Opinion", "Part", "Plane",
+    "PliantError", "PointLoad", "PointMass", "Prediction", "Pressure", "Prior", "Scan", "Scene",
+    "Simulation", "SimulationStopped", "SmallWorld", "Snapshot", "SolverFailure", "Start",
+    "TetBody", "TrackedPoints", "Traction", "Trajectory", "compress", "energy", "fit_curve", "fuse",
+    "laws", "load_curve", "load_observations", "load_scene", "load_shape", "load_tracks", "modes",
     "observe", "play", "predict", "reconstruct", "ring_of_cameras", "save_observations",
     "save_tracks", "set_device", "set_threads", "shapes", "simulate", "solve_static", "unloaded",
     "world",

@@ -358,8 +358,16 @@ class ImplicitModel(Model):
         """Advance one time step, in parts if the whole fails; raises SolverFailure."""
         del self.newton_records[:-KEPT_RECORDS]
         if self.elastic.linear:  # no energy to judge a step by
-            return StepProblem(self, state, self.scene.integrator).solve()
+            return self.pose(state, self.scene.integrator).solve()
         return step_in_parts(self, state)
+
+    def pose(self, state: State, scheme: Integrator) -> StepProblem:
+        """The step from a state, to be solved."""
+        return StepProblem(self, state, scheme)
+
+    def touching_energy(self, state: State) -> float:
+        """Energy [J] of contact with obstacles."""
+        return 0.0 if self.touch is None else self.touch.energy(state.u, state.t)
 
     @property
     def takes_or_gives(self) -> bool:

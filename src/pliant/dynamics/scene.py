@@ -1,8 +1,8 @@
 """A scene: a body, what it is made of, what acts on it, and how time advances."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from pliant.fem.forces.cell_data import DILATATIONS
 from pliant.fem.laws import find_law
 from pliant.fem.laws.law import Law
 from pliant.fem.material import Material
+
+if TYPE_CHECKING:
+    from pliant.dynamics.parts.part import Part
+    from pliant.dynamics.parts.parts_scene import PartsScene
 
 PRECONDITIONERS = ("multigrid", "jacobi")
 SMALLEST_TOLERANCE = 1e-14
@@ -66,6 +70,28 @@ class Scene(World, Shown):
     preconditioner: str = "multigrid"
     numbers: Any = None
     source: dict | None = field(default=None, compare=False, repr=False)
+
+    @overload
+    def __new__(cls, body: Body, *rest: Any, **options: Any) -> "Scene": ...
+
+    @overload
+    def __new__(cls, *, parts: "Sequence[Part]", **options: Any) -> "PartsScene": ...
+
+    def __new__(cls, *given: Any, parts: Any = None, **options: Any) -> Any:
+        """Of one body; or, of several that touch, dynamics.parts.parts_scene."""
+        if parts is None:
+            return super().__new__(cls)
+        from pliant.dynamics.parts.parts_scene import PartsScene  # whose parts are scenes
+
+        if given:
+            raise BadInput("Scene: give one body, or parts, not both.")
+        known = {f.name for f in fields(PartsScene)}
+        if wrong := [name for name in options if name not in known]:
+            raise BadInput(
+                f"Scene: with parts, '{wrong[0]}' belongs to each Part; shared are "
+                f"{', '.join(sorted(known - {'parts', 'source'}))}."
+            )
+        return PartsScene(parts, **options)
 
     def __post_init__(self):
         made = constitution_of(self)  # model and law must not contradict each other

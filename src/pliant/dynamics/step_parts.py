@@ -1,17 +1,13 @@
 """A step of an energy, in shorter parts where the whole would not do."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from pliant.core.errors import SolverFailure
-from pliant.dynamics.implicit_energies import part_work
+from pliant.dynamics.energies import Energies
 from pliant.dynamics.integrators import INTEGRATORS, ImplicitEuler, Integrator
 from pliant.dynamics.model import State, StepRecord
 from pliant.dynamics.newton_problem import NewtonFailure
-from pliant.dynamics.step_problem import StepProblem
-
-if TYPE_CHECKING:
-    from pliant.dynamics.implicit import ImplicitModel
 
 MOST_HALVINGS = 5
 """A step that Newton cannot take, that turns cells inside out, or that gives energy, is cut in two,
@@ -40,7 +36,55 @@ TOUCHING = 1e-6
 something."""
 
 
-def step_in_parts(model: "ImplicitModel", state: State) -> tuple[State, StepRecord]:
+class PosedStep(Protocol):
+    """A step to solve: of one body, or of several that touch."""
+
+    @property
+    def iterations(self) -> int:
+        """Of Newton's method."""
+        ...
+
+    def solve(self) -> tuple[State, StepRecord]:
+        """The state at its end; raises NewtonFailure."""
+        ...
+
+    def exchanged(self, before: State, after: State) -> tuple[float, float]:
+        """What damping took and loads gave."""
+        ...
+
+
+class Stepping(Protocol):
+    """What has such steps."""
+
+    scene: Any
+
+    def pose(self, state: State, scheme: Integrator) -> PosedStep:
+        """The step from a state."""
+        ...
+
+    def stored(self, state: State) -> Energies:
+        """Energies of a state."""
+        ...
+
+    def touching_energy(self, state: State) -> float:
+        """Energy [J] of its contacts."""
+        ...
+
+    def least_exchange(self) -> float:
+        """See Model."""
+        ...
+
+    @property
+    def takes_or_gives(self) -> bool:
+        """Whether anything but gravity and contact may do work."""
+        ...
+
+    def inverted(self, state: State) -> int:
+        """See Model."""
+        ...
+
+
+def step_in_parts(model: Stepping, state: State) -> tuple[State, StepRecord]:
     """One time step; raises SolverFailure where no part of it can be taken."""
     parts, record = _parts(model, state, model.scene.integrator, 0)
     after = parts[-1][1]
@@ -50,19 +94,19 @@ def step_in_parts(model: "ImplicitModel", state: State) -> tuple[State, StepReco
     return after, record
 
 
-def _parts(model: "ImplicitModel", state: State, scheme: Integrator, depth: int):
+def _parts(model: Stepping, state: State, scheme: Integrator, depth: int):
     last = depth >= MOST_HALVINGS
     try:
-        problem = StepProblem(model, state, scheme)
+        problem = model.pose(state, scheme)
         after, record = problem.solve()
         if not last:
             _require_upright(model, state, after)
-        if not _gives_energy(problem, after):
+        if not _gives_energy(model, problem, state, after, scheme):
             return [(state, after, scheme)], record
         upright = model.inverted(after) == 0
         if depth >= (GAIN_HALVINGS if upright else GAIN_HALVINGS_INVERTED):
             scheme = ImplicitEuler(scheme.dt)
-            after, record = StepProblem(model, state, scheme).solve()
+            after, record = model.pose(state, scheme).solve()
             return [(state, after, scheme)], record
     except NewtonFailure as failure:
         if last:
@@ -79,24 +123,25 @@ def _parts(model: "ImplicitModel", state: State, scheme: Integrator, depth: int)
     return front + back, StepRecord(whole, timings)
 
 
-def _require_upright(model: "ImplicitModel", before: State, after: State) -> None:
+def _require_upright(model: Stepping, before: State, after: State) -> None:
     """Refuse a step that turns cells inside out: a shorter one may not."""
     had = model.inverted(before)  # asked first: the step before has left it
     if model.inverted(after) > had:
         raise NewtonFailure("cells turn inside out.")
 
 
-def _gives_energy(problem: StepProblem, after: State) -> bool:
+def _gives_energy(
+    model: Stepping, problem: PosedStep, before: State, after: State, scheme: Integrator
+) -> bool:
     """Whether the motion was too quick for this step: the body has gained energy."""
-    model, before, scheme = problem.model, problem.state, problem.scheme
-    touching = model.touch is not None and (
-        max(model.touch.energy(state.u, state.t) for state in (before, after))
+    touching = (
+        max(model.touching_energy(state) for state in (before, after))
         > TOUCHING * model.least_exchange()
     )
     if not touching and scheme.next_u[0] == 0.0:
         return False  # velocities of explicit schemes are half a step off, and so are energies
     upright = model.inverted(after) == 0
-    if not touching and upright and model.newton_records[-1].iterations <= EASY:
+    if not touching and upright and problem.iterations <= EASY:
         return False
     start, end = model.stored(before), model.stored(after)
     own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))
@@ -106,8 +151,6 @@ def _gives_energy(problem: StepProblem, after: State) -> bool:
     if not touching and gained <= allowed:
         return False  # what damping takes need not be known
     if model.takes_or_gives:
-        explicit = scheme.next_u[0] == 0.0
-        stage = model.stage_between(before, after, scheme) if explicit else problem.stage
-        damping, _, loads = part_work(model, stage, before, after, scheme, touching=False)
+        damping, loads = problem.exchanged(before, after)
         gained += damping - loads
     return gained > allowed

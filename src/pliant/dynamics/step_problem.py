@@ -18,6 +18,7 @@ from pliant.core.compiling import working_time as perf_counter
 from pliant.core.errors import SolverFailure
 from pliant.core.launch import share, to_device, zeros
 from pliant.core.solution import Outcome, Solution
+from pliant.dynamics.implicit_energies import part_work
 from pliant.dynamics.integrators import Integrator
 from pliant.dynamics.model import State, StepRecord
 from pliant.dynamics.newton_problem import NewtonFailure
@@ -123,6 +124,19 @@ class StepProblem:
             return self._solve_once()
         return self._solve_newton()
 
+    @property
+    def iterations(self) -> int:
+        """Of Newton's method."""
+        return self.model.newton_records[-1].iterations
+
+    def exchanged(self, before: State, after: State) -> tuple[float, float]:
+        """What damping took and loads gave over the step, once it is solved."""
+        stage = self.stage
+        if self.scheme.next_u[0] == 0.0:
+            stage = self.model.stage_between(before, after, self.scheme)
+        damping, _, loads = part_work(self.model, stage, before, after, self.scheme, touching=False)
+        return damping, loads
+
     # nonlinear -----------------------------------------------------------------------------------
 
     def _solve_newton(self) -> tuple[State, StepRecord]:
@@ -142,15 +156,15 @@ class StepProblem:
             recent.predict(self.matrix, x)
         try:
             token = (scheme.name, scheme.dt, s.version)
-            calm = self._calm_guess if s.touch is not None else None
+            calm = self.calm_guess if s.touch is not None else None
             record = newton.solve(x, keep=token, recent=recent, calm=calm, **options)
         except NewtonFailure:
             newton.kept = None
-            x = self._calm_guess()
+            x = self.calm_guess()
             record = newton.solve(x, **options)
         if recent is not None:
             recent.remember(self.matrix, x, scheme.first_guess, state.fields())
-        after = self._reached(x, self.stage["next_u"])
+        after = self.reached(x, self.stage["next_u"])
         if scheme.force[1] != 0.0 and isinstance(self.elastic, EnergyTerm):
             self.elastic.keep_last(after.u)
         s.newton_records.append(record)
@@ -162,7 +176,7 @@ class StepProblem:
         )  # fmt: skip
         return after, StepRecord(solution, self.timings)
 
-    def _calm_guess(self) -> wp.array:
+    def calm_guess(self) -> wp.array:
         """x that leaves the free nodes where they are: the law is defined there."""
         w = self.scheme.next_u
         base = mix(w[1:], self.state.fields()).numpy()
@@ -198,7 +212,7 @@ class StepProblem:
                 f"The step at t = {state.t:g} s failed: {solution.outcome.value} "
                 f"(residual {solution.residual:.2e}, wanted {solution.target:.2e})."
             )
-        after = self._reached(x)
+        after = self.reached(x)
         s.linearised_at = state
         timings = {"assembly": t1 - t0, "setup": t2 - t1, "solve": perf_counter() - t2}
         return after, StepRecord(solution, timings)
@@ -220,7 +234,7 @@ class StepProblem:
 
     # both ----------------------------------------------------------------------------------------
 
-    def _reached(self, x: wp.array, u: wp.array | None = None) -> State:
+    def reached(self, x: wp.array, u: wp.array | None = None) -> State:
         """The state after the step.
 
         Held components are where they are held, with the velocity of their wall and at ease. The

@@ -30,6 +30,7 @@ from pliant.core.errors import BadInput
 from pliant.core.shown import view
 from pliant.dynamics.model import World
 from pliant.dynamics.modes import Modes
+from pliant.dynamics.parts.parts_scene import PartsScene
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.trajectory import Trajectory
 from pliant.inverse.fitting.fit import Fit
@@ -51,8 +52,9 @@ view("fit_progress")(fit_progress)
 # --- figures
 
 
+@view("PartsScene.plot")
 @view("Scene.plot")
-def plot_scene(scene: Scene, *, width: int = 640, height: int = 480) -> Any:
+def plot_scene(scene: Scene | PartsScene, *, width: int = 640, height: int = 480) -> Any:
     """The body at rest with what is around it."""
     image = _rendered(scene, [scene.body.nodes], width=width, height=height)[0]
     return _with_picture(pictures([("", [image])], [_title(scene)], width=6.4))
@@ -209,6 +211,22 @@ def scene_table(scene: Scene) -> str:
         ("regions of other material", m.regions), ("viscoelastic branches", m.branches),
     )  # fmt: skip
     rows += [(name, str(len(items))) for name, items in counts if items]
+    return _html(_title(scene) or "Scene", rows)
+
+
+@view("PartsScene.html")
+def parts_table(scene: PartsScene) -> str:
+    """A row for each part, and what they share."""
+    rows = [
+        (part.name, f"{repr(own.body).strip('<>')}, {_range(part.material.youngs_modulus)} Pa")
+        for part, own in zip(scene.parts, scene.scenes, strict=True)
+    ]
+    rows += [
+        ("gravity", f"{tuple(float(g) for g in scene.gravity)} m/s²"),
+        ("time step", f"{scene.dt:g} s ({scene.integrator.name})"),
+    ]
+    if scene.obstacles:
+        rows.append(("obstacles", str(len(scene.obstacles))))
     return _html(_title(scene) or "Scene", rows)
 
 

@@ -1,0 +1,1 @@
+"""Several bodies in one scene: what they are, where they touch, and how they step together."""

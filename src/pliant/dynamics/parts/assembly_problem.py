@@ -1,0 +1,113 @@
+"""One step of several parts at once: Newton's method in the unknowns of all of them.
+
+Every part poses its own step (dynamics.step_problem); what couples them is the contact between
+them (dynamics.parts.between), a force of all nodes.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import warp as wp
+
+from pliant.core.compiling import working_time as perf_counter
+from pliant.core.launch import to_device, zeros
+from pliant.core.solution import Outcome, Solution
+from pliant.dynamics.integrators import Integrator
+from pliant.dynamics.model import State, StepRecord
+from pliant.linalg.blocks import combine
+
+if TYPE_CHECKING:
+    from pliant.dynamics.parts.assembly import AssemblyModel
+
+
+class AssemblyProblem:
+    """A NewtonProblem in x of all parts."""
+
+    def __init__(self, model: "AssemblyModel", state: State, scheme: Integrator):
+        self.model, self.state, self.scheme = model, state, scheme
+        self.matrix: Any = model.matrix
+        self.solver = model.solver
+        self.preconditioner: Any = model.preconditioner
+        own = zip(model.models, model.split(state), strict=True)
+        self.problems = [part.pose(start, scheme) for part, start in own]
+        self.elastic: Any = None  # laws with kinks are not rounded here
+        self.clamped = all(p.clamped for p in self.problems)
+        self.between = model.between(state, scheme.force)
+        self.timings = {"assembly": 0.0, "setup": 0.0, "solve": 0.0}
+
+    def end(self, x: wp.array) -> tuple[np.ndarray, np.ndarray]:
+        """Displacement and velocity of all nodes at the step's end."""
+        found = []
+        for row in (self.scheme.next_u, self.scheme.next_v):
+            out = zeros(self.model.node_count, wp.vec3d)
+            past = zip(row[1:], self.state.fields(), strict=True)
+            combine(out, (float(row[0]), x), *((float(c), f) for c, f in past))
+            found.append(out.numpy())
+        u, v = found
+        for held, given, rate, own in self.model.held_at(self.state.t, self.scheme.dt):
+            u[own][held], v[own][held] = given[held], rate[held]
+        return u, v
+
+    def residual(self, x: wp.array, out: wp.array) -> None:
+        """out = -g(x)."""
+        slices = self.model.slices
+        for problem, own, r in zip(self.problems, slices.of(x), slices.of(out), strict=True):
+            problem.residual(own, r)
+        if self.between:
+            t0 = perf_counter()
+            out.assign(out.numpy() + self.between.forces(*self.end(x)))
+            self.timings["assembly"] += perf_counter() - t0
+
+    def assemble(self, x: wp.array, *, project: bool) -> None:
+        """matrix = dg/dx at x, without what pairs may make indefinite."""
+        for problem, own in zip(self.problems, self.model.slices.of(x), strict=True):
+            problem.assemble(own, project=project)
+        per_x = self.scheme.next_u[0], self.scheme.next_v[0]
+        between = self.between
+        self.matrix.pairs = between.tangent(*self.end(x), *per_x) if between else None
+
+    def turning(self, x: wp.array, dx: wp.array) -> None:
+        """Parts turn each on its own: no common turn is made finite."""
+        return None
+
+    def scale(self) -> float:
+        """Size of the forces in balance."""
+        return max(float(np.sqrt(sum(p.scale() ** 2 for p in self.problems))), 1e-300)
+
+    @property
+    def iterations(self) -> int:
+        """Of Newton's method."""
+        return self.model.newton_records[-1].iterations
+
+    def exchanged(self, before: State, after: State) -> tuple[float, float]:
+        """What damping took and loads gave over the step, once it is solved."""
+        ends = zip(self.problems, self.model.split(before), self.model.split(after), strict=True)
+        own = [problem.exchanged(start, end) for problem, start, end in ends]
+        return sum(d for d, _ in own), sum(g for _, g in own)
+
+    def solve(self) -> tuple[State, StepRecord]:
+        """The next state; raises NewtonFailure."""
+        s, t0 = self.model, perf_counter()
+        x = self._joined([p.first_guess() for p in self.problems])
+        newton = s.newton
+        newton.problem = self
+        newton.forget()  # a step's bits depend on its start alone
+        record = newton.converge(
+            x, scale=self.scale, tolerance=s.scene.tolerance, keep=object(),
+            rounding=lambda: self.scheme.force[0] * s.force_rounding(self.state.u),
+            calm=lambda: self._joined([p.calm_guess() for p in self.problems]),
+        )  # fmt: skip
+        parts = zip(self.problems, s.slices.of(x), strict=True)
+        reached = [p.stage.at(own) and p.reached(own, p.stage["next_u"]) for p, own in parts]
+        after = s.joined(reached)
+        s.newton_records.append(record)
+        assembly = self.timings["assembly"] + sum(p.timings["assembly"] for p in self.problems)
+        timings = {"assembly": assembly, "setup": 0.0, "solve": perf_counter() - t0 - assembly}
+        solution = Solution(
+            x, Outcome.CONVERGED, record.solver_iterations, record.residual * record.scale,
+            s.scene.tolerance * record.scale, record.history,
+        )  # fmt: skip
+        return after, StepRecord(solution, timings)
+
+    def _joined(self, parts: list[wp.array]) -> wp.array:
+        return to_device(np.concatenate([p.numpy() for p in parts]), wp.vec3d)
