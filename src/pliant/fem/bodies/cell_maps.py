@@ -12,8 +12,7 @@ from pliant.fem.bodies.quadratic_simplices import quadratic_shapes
 from pliant.fem.forces.cells import GRID, QUADRATIC
 
 CORRECTIONS = 4
-"""Newton steps to a rest place: an eighth of a cell off becomes rounding, where a cell is not bent
-by more than itself."""
+"""Newton steps to a rest place; in a cell that is not bent one is exact."""
 
 
 def shapes_at(body: Body, cells: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
