@@ -161,7 +161,7 @@ def test_a_block_slips_at_the_angle_of_friction():
 
 BITS = """
 import hashlib, numpy as np, pliant as pl
-from tests.dynamics.test_parts import dropped
+from tests.dynamics.test_several_bodies import dropped
 run = pl.simulate(dropped(), 8)
 print(hashlib.sha256(run.displacements.tobytes() + run.velocities.tobytes()).hexdigest())
 """
