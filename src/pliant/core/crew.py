@@ -202,8 +202,16 @@ class _Form:
                 self._bounds[count] = self._command.params[0]
             return self._bounds[count]
 
-    def packed(self, index: int, value: Any) -> Any:
-        """What the layout holds for a value that is not a plain number, array or struct."""
+    def held(self, index: int, value: Any) -> Any:
+        """What the layout holds for an argument."""
+        kind = type(value)
+        if kind is wp.array:
+            return value.ctype or value.__ctype__()
+        if kind is int or kind is float:
+            return value
+        pack = getattr(value, "__ctype__", None)
+        if pack is not None:
+            return pack()
         with self._turn:
             self._command.set_param_at_index(index, value)
             return self._command.params[index + 1]
@@ -225,9 +233,7 @@ class Call:
         if form is None:
             form = _forms[key] = _Form(kernel, inputs)
         self._form, self._inputs = form, inputs
-        self._arguments = form.layout()
-        for index, value in enumerate(inputs):
-            self.set(index, value)
+        self._arguments = form.layout(*[form.held(k, value) for k, value in enumerate(inputs)])
         self._count, self._bounds = count, form.bounds(count)
         self._references = ctypes.byref(self._bounds), ctypes.byref(self._arguments)
 
@@ -244,11 +250,7 @@ class Call:
 
     def set(self, index: int, value: Any) -> None:
         """Change argument `index`; its type stays."""
-        kind = type(value)
-        if kind is not int and kind is not float:
-            pack = getattr(value, "__ctype__", None)
-            value = pack() if pack is not None else self._form.packed(index, value)
-        setattr(self._arguments, self._form.labels[index], value)
+        setattr(self._arguments, self._form.labels[index], self._form.held(index, value))
 
     def run(self) -> None:
         """Launch in this thread."""

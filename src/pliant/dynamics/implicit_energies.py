@@ -65,9 +65,11 @@ def part_work(
     """
     share = 1.0 / scheme.force_total
     way = mix((share, -share), (after.u, before.u))
-    damping, contact = (zeros(model.node_count, wp.vec3d) for _ in range(2))
+    damping = zeros(model.node_count, wp.vec3d)
     _add_damping(model, stage, damping)
+    contact: wp.array | None = None
     if model.touch is not None and (touching or model.boundary.held_moves):
+        contact = zeros(model.node_count, wp.vec3d)
         model.touch.add_force(stage, contact)
     loads, external = 0.0, np.zeros(0)
     if model.driven:
@@ -88,9 +90,11 @@ def part_work(
             stress = zeros(model.node_count, wp.vec3d)
             model.branches.add_force(stage, stress)
             combine(damping, (1.0, damping), (-1.0, stress))
-        others = damping.numpy() - contact.numpy() - external
+        others = damping.numpy() - external
+        if contact is not None:
+            others = others - contact.numpy()
         loads += _held_work(model, stage, (before, after), others, way.numpy())
-    return taken, dot(contact, way), loads
+    return taken, 0.0 if contact is None else dot(contact, way), loads
 
 
 def _add_damping(model: "ImplicitModel", stage: Stage, out: wp.array) -> None:

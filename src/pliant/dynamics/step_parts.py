@@ -28,8 +28,9 @@ LARGEST_GAIN_INVERTED = 0.001
 """The same while cells are inside out: their frames jump, in easy steps too, and the small gains of
 many steps add up."""
 
-EASY = 3
-"""Newton iterations up to which a step that touches nothing is taken as following its motion."""
+EASY, EASY_TOUCHING = 3, 1
+"""Newton iterations up to which a step is taken as following its motion: of a body that touches
+nothing, and of one that does. Whatever hits or lets go takes more."""
 
 TOUCHING = 1e-6
 """Share of what gravity may give in a step that contact holds at least while a body touches
@@ -141,7 +142,7 @@ def _gives_energy(
     if not touching and scheme.next_u[0] == 0.0:
         return False  # velocities of explicit schemes are half a step off, and so are energies
     upright = model.inverted(after) == 0
-    if not touching and upright and problem.iterations <= EASY:
+    if upright and problem.iterations <= (EASY_TOUCHING if touching else EASY):
         return False
     start, end = model.stored(before), model.stored(after)
     own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))

@@ -10,6 +10,7 @@ depend on the number of threads.
 # pyright: reportReturnType=false, reportAttributeAccessIssue=false
 
 from collections.abc import Callable, Sequence
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -252,9 +253,14 @@ def combine(out: wp.array, *terms: tuple[float, wp.array]) -> None:
     launch(_combine, out.shape[0], [out, *flat])
 
 
-def combine_three(weights: Sequence[Sequence[float]], arrays: Sequence[wp.array]) -> list[wp.array]:
-    """Three new arrays, each the sum of four weights times four arrays."""
-    out = [wp.empty_like(arrays[0]) for _ in range(3)]
+def combine_three(
+    weights: Sequence[Sequence[float]],
+    arrays: Sequence[wp.array],
+    out: Sequence[wp.array] | None = None,
+) -> Sequence[wp.array]:
+    """Three arrays, new ones if not given, each the sum of four weights times four arrays."""
+    if out is None:
+        out = [wp.empty_like(arrays[0]) for _ in range(3)]
     flat = [float(weight) for row in weights for weight in row]
     launch(_combine_three, out[0].shape[0], [ThreeByFour(*flat), *arrays, *out])
     return out
@@ -263,10 +269,25 @@ def combine_three(weights: Sequence[Sequence[float]], arrays: Sequence[wp.array]
 def dot(x: wp.array, y: wp.array, free: wp.array | None = None) -> float:
     """Sum of x . y, over the free components if `free` is given."""
     n = x.shape[0]
-    partial = wp.empty(chunks(n), dtype=wp.float64, device=device())
+    partial, seen = _partial_sums(chunks(n))
     mask = [x if free is None else free, int(free is not None)]
     launch(_dot, chunks(n), [*mask, x, y, n, partial], grain=CHUNK_GRAIN)
-    return float(partial.numpy().sum())
+    return float((partial.numpy() if seen is None else seen).sum())
+
+
+_memory = local()
+"""Of each thread: two may take sums at once."""
+
+
+def _partial_sums(count: int) -> tuple[wp.array, np.ndarray | None]:
+    """Memory for partial sums, and the same seen by NumPy where the device is the host."""
+    if device() != "cpu":
+        return wp.empty(count, dtype=wp.float64, device=device()), None
+    known: dict[int, tuple[wp.array, np.ndarray]] = _memory.__dict__
+    if count not in known:
+        own = wp.empty(count, dtype=wp.float64, device="cpu")
+        known[count] = own, own.numpy()
+    return known[count]
 
 
 def keep_free(x: wp.array, free: wp.array) -> None:

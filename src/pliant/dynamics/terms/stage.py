@@ -23,7 +23,7 @@ from pliant.core.launch import zeros
 from pliant.dynamics.integrators import Integrator
 from pliant.dynamics.model import State
 from pliant.fem.material import Material
-from pliant.linalg.blocks import combine, keep_free, set_held
+from pliant.linalg.blocks import combine, combine_three, keep_free, set_held
 
 Row = Sequence[float]
 
@@ -106,32 +106,45 @@ class Stage:
         self._buffers = {} if buffers is None else buffers
         self._hold = hold
         self._found: dict[str, wp.array] = {}
+        self._asked: tuple[str, ...] = ()
+        """The fields that x moves which were asked for at the last x."""
         self.x: wp.array | None = None
 
     def at(self, x: wp.array | None) -> "Stage":
         """Take the fields at x; None is zero."""
         self.x = x
-        rows = self.balance.rows
-        self._found = {n: f for n, f in self._found.items() if rows[n][0] == 0.0}
+        moved = tuple(n for n in self._found if self.balance.rows[n][0] != 0.0)
+        self._asked = moved or self._asked
+        for name in moved:
+            del self._found[name]
         return self
 
     def __getitem__(self, name: str) -> wp.array:
         if name in self._known:
             return self._known[name]
         if name not in self._found:
-            self._found[name] = self._mixed(name)
+            several = 2 <= len(self._asked) <= 3 and name in self._asked and self.x is not None
+            self._mix(self._asked if several else (name,))
         return self._found[name]
 
-    def _mixed(self, name: str) -> wp.array:
-        row = self.balance.rows[name]
-        out = self._buffers.get(name)
-        if out is None:
-            out = self._buffers[name] = zeros(self.past[0].shape, wp.vec3d)
-        own = () if self.x is None else ((float(row[0]), self.x),)
-        combine(out, *own, *weighted(row[1:], self.past))
-        if self._hold is not None and name in ("next_u", "predicted"):
-            set_held(out, *self._hold)
-        return out
+    def _mix(self, names: tuple[str, ...]) -> None:
+        """Find fields; several in one pass."""
+        rows = [self.balance.rows[name] for name in names]
+        for name in names:
+            if name not in self._buffers:
+                self._buffers[name] = zeros(self.past[0].shape, wp.vec3d)
+            self._found[name] = self._buffers[name]
+        out = [self._found[name] for name in names]
+        if len(names) == 1:
+            own = () if self.x is None else ((float(rows[0][0]), self.x),)
+            combine(out[0], *own, *weighted(rows[0][1:], self.past))
+        else:
+            assert self.x is not None
+            spare = 3 - len(names)  # the last one twice
+            combine_three(rows + rows[-1:] * spare, (self.x, *self.past), out + out[-1:] * spare)
+        for name in ("next_u", "predicted"):
+            if self._hold is not None and name in names:
+                set_held(self._found[name], *self._hold)
 
     def changes(self, change: State, free: wp.array) -> "Changes":
         """How the fields change with the old state while x stays."""
