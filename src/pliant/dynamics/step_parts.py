@@ -139,10 +139,12 @@ def _gives_energy(
         max(model.touching_energy(state) for state in (before, after))
         > TOUCHING * model.least_exchange()
     )
-    if not touching and scheme.next_u[0] == 0.0:
+    explicit = scheme.next_u[0] == 0.0
+    if explicit and not touching:
         return False  # velocities of explicit schemes are half a step off, and so are energies
     upright = model.inverted(after) == 0
-    if upright and problem.iterations <= (EASY_TOUCHING if touching else EASY):
+    easy = not explicit and problem.iterations <= (EASY_TOUCHING if touching else EASY)
+    if upright and easy:
         return False
     start, end = model.stored(before), model.stored(after)
     own = max(float(e.kinetic + abs(e.elastic) + e.contact) for e in (start, end))
