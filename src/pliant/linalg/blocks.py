@@ -275,15 +275,21 @@ def dot(x: wp.array, y: wp.array, free: wp.array | None = None) -> float:
     return float((partial.numpy() if seen is None else seen).sum())
 
 
-_memory = local()
-"""Of each thread: two may take sums at once."""
+class _Memory(local):
+    """Of each thread: two may take sums at once."""
+
+    def __init__(self):
+        self.sums: dict[int, tuple[wp.array, np.ndarray]] = {}
+
+
+_memory = _Memory()
 
 
 def _partial_sums(count: int) -> tuple[wp.array, np.ndarray | None]:
     """Memory for partial sums, and the same seen by NumPy where the device is the host."""
     if device() != "cpu":
         return wp.empty(count, dtype=wp.float64, device=device()), None
-    known: dict[int, tuple[wp.array, np.ndarray]] = _memory.__dict__
+    known = _memory.sums
     if count not in known:
         own = wp.empty(count, dtype=wp.float64, device="cpu")
         known[count] = own, own.numpy()
