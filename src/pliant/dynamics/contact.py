@@ -46,6 +46,9 @@ DEFAULT_STIFFNESS = 20.0
 yields twenty times more than the spring over a cell."""
 
 
+POINTS = 1_000
+"""Points per thread from which their forces are worth splitting."""
+
 LIGHT = 0.1
 """Share of Young's modulus up to which a body's own weight leaves the default stiffness alone."""
 
@@ -64,13 +67,14 @@ def _point_forces(
     f_old: wp.float64,
     u_per_x: wp.float64,
     v_per_x: wp.float64,
+    adding: wp.int32,
     force: wp.array(dtype=wp.vec3d),
     block: wp.array(dtype=wp.mat33d),
 ):
-    """Adds the part of f_new f' + f_old f that x does not move to force, the rest to block.
+    """force: the part of f_new f' + f_old f that x does not move; block: the rest.
 
     base_u, base_v: the next displacement and velocity for x = 0; u_per_x, v_per_x: their change
-    with x.
+    with x. adding: whether to add to what earlier obstacles left.
     """
     i = first + wp.tid()
     X = p.positions[i]
@@ -86,10 +90,15 @@ def _point_forces(
     if f_old != wp.float64(0.0):
         before = touch(o, X + carried(p, i, u))
         total += (f_old * pressure(p, before.d)) * before.n
-    force[i] = force[i] + p.area[i] * total
+    own = p.area[i] * total
     along = wp.outer(t.n, t.n)
     across = wp.identity(n=3, dtype=wp.float64) - along
-    block[i] = block[i] + p.area[i] * ((-f_new * slope * u_per_x) * along + (c * v_per_x) * across)
+    B = p.area[i] * ((-f_new * slope * u_per_x) * along + (c * v_per_x) * across)
+    if adding == 1:
+        own += force[i]
+        B += block[i]
+    force[i] = own
+    block[i] = B
 
 
 @wp.kernel
@@ -265,17 +274,15 @@ class Contact:
 
         base: next displacement and velocity for x = 0; per_x: their change with x.
         """
-        self._force.zero_()
-        self.block.zero_()
-        for o in self.obstacles:
+        for k, o in enumerate(self.obstacles):
             launch(
                 _point_forces,
                 self.count,
                 [
-                    self.points, o, u, v, predicted, *base, f_new, f_old, *per_x,
+                    self.points, o, u, v, predicted, *base, f_new, f_old, *per_x, int(k > 0),
                     self._force, self.block,
                 ],
-                grain=4000,
+                grain=POINTS,
             )  # fmt: skip
         self.gather(self._force, out)
 
@@ -307,7 +314,7 @@ class Contact:
     def add_to_matrix(self, matrix) -> None:
         """matrix += what the unknown moves of the contact force."""
         arguments = [self.points, *self._transpose, self.block, matrix.rows]
-        launch(_add_blocks, self.node_count, arguments)
+        launch(_add_blocks, self.node_count, arguments, grain=POINTS)
 
 
 def obstacle_data(obstacle: Plane | Obstacle, body: Body) -> ObstacleData:

@@ -9,7 +9,7 @@ import warp as wp
 
 from pliant.dynamics.newton_problem import NewtonFailure, NewtonProblem
 from pliant.dynamics.turning import TurningStep
-from pliant.linalg.blocks import combine, dot, keep_free
+from pliant.linalg.blocks import combine, dot, free_square
 
 OVERSHOOT = 0.9
 """A step is shortened when the slope behind it is more than this share of the slope before, turned
@@ -78,5 +78,4 @@ def advance(
 
 def free_norm(p: NewtonProblem, r: wp.array) -> float:
     """|r| over the free components; the others become zero."""
-    keep_free(r, p.matrix.free)
-    return float(np.sqrt(dot(r, r)))
+    return float(np.sqrt(free_square(r, p.matrix.free)))

@@ -28,7 +28,7 @@ LARGEST_GAIN_INVERTED = 0.001
 """The same while cells are inside out: their frames jump, in easy steps too, and the small gains of
 many steps add up."""
 
-EASY, EASY_TOUCHING = 3, 1
+EASY, EASY_TOUCHING = 3, 2
 """Newton iterations up to which a step is taken as following its motion: of a body that touches
 nothing, and of one that does. Whatever hits or lets go takes more."""
 

@@ -67,11 +67,14 @@ class StepProblem:
         """out = -g(x)."""
         s, t0 = self.model, perf_counter()
         stage = self.stage.at(x)
-        out.zero_()
-        s.inertia.add_force(stage, out)
-        if self._inertia is None:
+        if self._inertia is None:  # its size alone is asked for once
+            out.zero_()
+            s.inertia.add_force(stage, out)
             self._inertia = float(np.sqrt(dot(out, out, self.matrix.free)))
-        combine(out, (1.0, out), (1.0, self.constant))
+            combine(out, (1.0, out), (1.0, self.constant))
+        else:
+            wp.copy(out, self.constant)
+            s.inertia.add_force(stage, out)
         s.elastic.add_force(stage, out)
         for term in s.beside:
             if term is not s.inertia:

@@ -123,6 +123,22 @@ def _dot(
 
 
 @wp.kernel
+def _free_square(
+    first: wp.int32,
+    free: wp.array(dtype=wp.vec3d),
+    x: wp.array(dtype=wp.vec3d),
+    partial: wp.array(dtype=wp.float64),
+):
+    chunk = first + wp.tid()
+    total = wp.float64(0.0)
+    for i in range(chunk * CHUNK, wp.min(x.shape[0], (chunk + 1) * CHUNK)):
+        s = wp.cw_mul(free[i], x[i])
+        x[i] = s
+        total += wp.dot(s, s)
+    partial[chunk] = total
+
+
+@wp.kernel
 def _combine(
     first: wp.int32,
     out: wp.array(dtype=wp.vec3d),
@@ -272,6 +288,14 @@ def dot(x: wp.array, y: wp.array, free: wp.array | None = None) -> float:
     partial, seen = _partial_sums(chunks(n))
     mask = [x if free is None else free, int(free is not None)]
     launch(_dot, chunks(n), [*mask, x, y, n, partial], grain=CHUNK_GRAIN)
+    return float((partial.numpy() if seen is None else seen).sum())
+
+
+def free_square(x: wp.array, free: wp.array) -> float:
+    """Zero the held components of x; the sum of x . x."""
+    count = chunks(x.shape[0])
+    partial, seen = _partial_sums(count)
+    launch(_free_square, count, [free, x, partial], grain=CHUNK_GRAIN)
     return float((partial.numpy() if seen is None else seen).sum())
 
 

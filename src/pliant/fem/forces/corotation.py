@@ -135,7 +135,7 @@ class Corotation:
         viscous = self.elastic.cell_forces(w, 0.0)
         launch(
             gather_two, self.node_count,
-            [self.data, self._cells, factor, viscous, viscous_factor, out],
+            [self.data, self._cells, factor, viscous, viscous_factor, out], grain=HEAVY,
         )  # fmt: skip
         self._last_viscous = (w, viscous)
         if self.ghost is not None:  # linear and blind to rotations: one pass over the sum will do

@@ -154,7 +154,7 @@ def _stretches(
 
 def gather(data: CellData, per_cell: wp.array, factor: float, out: wp.array) -> None:
     """out += factor * the cells' contributions (cells, k) to the nodes."""
-    launch(_gather, len(out), [data, per_cell, factor, out])
+    launch(_gather, len(out), [data, per_cell, factor, out], grain=HEAVY)
 
 
 def add_scaled(w: wp.array, s: float, x: wp.array, out: wp.array) -> None:

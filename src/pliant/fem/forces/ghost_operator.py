@@ -15,7 +15,7 @@ import warp as wp
 
 from pliant.core.launch import launch, share, to_device, zeros
 from pliant.fem.cutting.ghost import GHOST_INERTIA, GhostPenalty
-from pliant.fem.forces.cell_data import CellData
+from pliant.fem.forces.cell_data import HEAVY, CellData
 from pliant.linalg.block_rows import BlockRows, add_block, stored_at
 
 GHOST_SHEAR = wp.constant(wp.float64(4.0))
@@ -183,11 +183,13 @@ class GhostOperator:
             _assemble_ghost,
             self._count,
             [factor, self._scaled, self._neighbour, self._slot, int(mirrored), matrix.rows],
+            grain=HEAVY,
         )
 
     def add_force(self, w: wp.array, out: wp.array, *, factor: float = 1.0) -> None:
         """out += factor * penalty * w."""
-        launch(_ghost_forces, self._count, [self._scaled, self._neighbour, w, factor, out])
+        inputs = [self._scaled, self._neighbour, w, factor, out]
+        launch(_ghost_forces, self._count, inputs, grain=2 * HEAVY)
 
     def add_force_by_shear(
         self, w: wp.array, d_mu: wp.array, out: wp.array, *, factor: float
