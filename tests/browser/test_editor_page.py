@@ -278,6 +278,7 @@ def test_pressure_and_traction_on_a_picked_region(page, editor):
     wait_for(lambda: page.time() == 0.0)
 
 
+@pytest.mark.slow
 def test_two_pages_show_the_same(browser, page, editor):
     second = Page(browser, editor.address, width=560, height=360)
     try:
@@ -423,6 +424,7 @@ def test_diverging_run_is_told_in_the_page(page, editor):
     wait_for(lambda: "(at rest)" in page.text())  # it was refused before its first step
 
 
+@pytest.mark.slow
 def test_closing_the_page_in_mid_run_leaves_nothing(browser, page, editor):
     page.choose("Integrator", "ImplicitEuler")
     page.fill("Time step [s]", "0.02")

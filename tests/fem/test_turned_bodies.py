@@ -199,6 +199,7 @@ def test_axes_of_the_world_by_name(tmp_path):
         pl.GridBody(BEAM, 0.0083, axes="mine")
 
 
+@pytest.mark.slow
 def test_a_film_of_a_turned_body_finds_the_same_material():
     """Rays, tangents and the fit on a turned lattice."""
     _, scene = pair(BEAM, END, 0.012, integrator=pl.GeneralisedAlpha(0.008))

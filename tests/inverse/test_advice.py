@@ -66,6 +66,7 @@ def test_residuals_with_a_pattern(problem):
     assert said(problem, r=r[:40]) == ""  # too few to tell
 
 
+@pytest.mark.slow
 def test_wrong_gravity_is_noticed():
     """The recording does not tell its noise, so the size of the residuals tells nothing."""
     shape = pl.shapes.torus(major=1.0, minor=0.35)

@@ -79,7 +79,7 @@ def test_an_active_bound_holds_and_is_named(seen):
         pl.reconstruct(SCENE, seen, {"youngs_modulus": 2400.0}, priors={"density": pl.Prior(1, 1)})
 
 
-@pytest.mark.parametrize("optimiser", ["lbfgs", pytest.param("bb", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("optimiser", ["lbfgs", "bb"])
 def test_gradient_optimisers_find_the_same_minimum(swing, optimiser):
     seen = pl.NodeMotions.of(swing, noise=0.2 * H, seed=4)
     starts = {"youngs_modulus": 2300.0, "poisson_ratio": 0.25}
@@ -95,6 +95,7 @@ def test_gradient_optimisers_find_the_same_minimum(swing, optimiser):
         assert fit.sigma[name] == pytest.approx(best.sigma[name], rel=0.1)
 
 
+@pytest.mark.slow
 def test_multi_start_and_coarse_to_fine(seen):
     fit = pl.reconstruct(
         SCENE, seen, {"youngs_modulus": 300.0}, multi_start=3, coarse_to_fine=True, seed=2
@@ -110,6 +111,7 @@ def test_the_coarser_scene():
     assert scene.integrator.parameters == SCENE.integrator.parameters
 
 
+@pytest.mark.slow
 def test_node_motions(swing):
     """Displacements and velocities of all nodes, without and with noise (eq. 5.4.1)."""
     exact = pl.NodeMotions.of(swing)
@@ -125,6 +127,7 @@ def test_node_motions(swing):
         pl.reconstruct(SCENE, bad, {"youngs_modulus": 2300.0})
 
 
+@pytest.mark.slow
 def test_damping_ratios_and_gravity_direction(swing):
     exact = pl.NodeMotions.of(swing)
     w = 2.0 * np.pi * np.array(damping_frequencies(SCENE))

@@ -101,6 +101,7 @@ def test_the_step_is_in_the_total(fit):
     assert "total sigma" in str(fit)
 
 
+@pytest.mark.slow
 def test_no_repeats_if_told(film):
     fit = pl.reconstruct(SCENE, film, START, discretisation=False, max_iterations=1)
     assert set(fit.errors) == {"noise", "model", "density"}
@@ -171,6 +172,7 @@ def test_tangents_that_lie_are_found_out(film):
     assert "as large as the motion's own change" in found[0]
 
 
+@pytest.mark.slow
 def test_a_first_frame_beyond_the_first_horizon(film):
     """Frames in the last half only: horizons without a frame are passed over."""
     late = replace(film, frames=film.frames[7:])

@@ -84,6 +84,7 @@ def test_gradient_through_the_simulation(case):
     assert fit.values["youngs_modulus"] == pytest.approx(2000.0, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_noisy_level_sets_are_fitted_within_their_error_bars():
     """Noise of a fifth of a cell at every node."""
     scene = bar(2)

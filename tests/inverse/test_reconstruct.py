@@ -36,6 +36,7 @@ def cameras():
     return pl.ring_of_cameras(SCENE, 6, width=60, height=60)
 
 
+@pytest.mark.slow
 def test_exact_without_noise(swing, cameras):
     seen = pl.observe(swing, cameras)
     fit = pl.reconstruct(SCENE, seen, START, discretisation=False)
@@ -62,6 +63,7 @@ def test_far_start(swing, cameras):
         assert abs(fit.values[name] - value) < 3.0 * fit.sigma[name]
 
 
+@pytest.mark.slow
 def test_points_without_cameras(swing, cameras):
     seen = pl.observe(swing, cameras, noise=0.1 * BODY.spacing, seed=3, kind="points")
     fit = pl.reconstruct(SCENE, seen, {"youngs_modulus": 2200.0})

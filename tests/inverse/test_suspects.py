@@ -99,6 +99,7 @@ def loaded(*masses):
     return replace(SCENE, attached=masses)
 
 
+@pytest.mark.slow
 def test_the_masses_of_markers():
     """Four of 40 g on a beam of 4 kg, which the fitted scene knows nothing of."""
     truth = loaded(*(pl.PointMass(0.04, tuple(p)) for p in MARKERS))

@@ -99,6 +99,7 @@ def test_statics_and_modes_for_one_and_two_threads():
     assert results[0] == results[1]
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_bits():
     here = bits(pl.simulate(scene(SMALL), 3))
     code = (
