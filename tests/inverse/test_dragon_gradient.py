@@ -47,6 +47,8 @@ def test_gradient_over_300_steps(monkeypatch):
     base, g = problem.gradient(q, loss)
     above = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - loaded) / 1024.0
     assert above < 540.0
+    by_tangents = problem.evaluate(q, loss).model[1]
+    assert g == pytest.approx(by_tangents, rel=1e-8)
     rest, sizes = [], [0.004, 0.002, 0.001]
     for e in sizes:
         moved = problem.evaluate(q + e, loss, derivatives=False)
