@@ -45,7 +45,10 @@ from pliant.core.launch import launch, to_device, zeros
 from pliant.fem.cutting.walls import Walls
 from pliant.fem.forces.cell_data import cell_means
 from pliant.fem.forces.polar import rotation, spin_matrix
-from pliant.fem.forces.wall_operator import FEW, WallOperator
+from pliant.fem.forces.wall_operator import WallOperator
+
+ENTRIES = 20
+"""Entries per thread from which these kernels are split: each reads 200 blocks."""
 
 
 @wp.struct
@@ -212,7 +215,7 @@ class WallTractions:
         launch(
             _traction_forces, len(self.cells),
             [self._data, u, held, self._wall(given), self._y, self._s, self._z, self._out,
-             self._energy], grain=FEW,
+             self._energy], grain=ENTRIES,
         )  # fmt: skip
 
     def _wall(self, given: np.ndarray | None) -> wp.array:
@@ -246,7 +249,7 @@ class WallTractions:
             self._blocks.assign(np.ascontiguousarray(H).reshape(w, k * k, 3, 3))
         else:
             given_data = [self._data, u, self._wall(given), self._blocks]
-            launch(_warped_blocks, len(self.cells), given_data, grain=FEW)
+            launch(_warped_blocks, len(self.cells), given_data, grain=ENTRIES)
         self._operator.assemble_entries(matrix, self._blocks, factor)
 
     def add_change(
