@@ -228,7 +228,6 @@ def test_what_cannot_be_asked_is_told():
         (lambda: scene(one).block("youngs_modulus"), "simulated, not fitted"),
         (lambda: pl.solve_static(scene(one)), "statics, modes and fits"),
         (lambda: pl.modes(scene(one)), "statics, modes and fits"),
-        (lambda: scene(one).save("scene.toml"), "scene.toml: a scene file holds one body"),
     ):
         with pytest.raises(BadInput, match=words) as told:
             ask()

@@ -33,6 +33,9 @@ class Fineness:
     def of(self, description: Mapping[str, Any]) -> dict[str, Any]:
         """The same scene as finely as asked."""
         scene, size = dict(description), self.spacing
+        if self.given and isinstance(scene.get("parts"), list):
+            parts = [self.of(p) if isinstance(p, Mapping) else p for p in scene["parts"]]
+            return scene | {"parts": parts}
         if self.cells_across is not None:
             size = _shortest_side(scene) / self.cells_across
         if size is None:

@@ -1,6 +1,6 @@
 """From a dictionary of plain values to the `Scene` it describes; errors name the key at fault."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +8,12 @@ import numpy as np
 
 from pliant.app.describing.body_size import require_room
 from pliant.app.describing.scene_model import (
+    BodyKeys,
     BodyTable,
     HistoryTable,
     PointMassTable,
     SceneTable,
+    SharedKeys,
     StartTable,
     check,
 )
@@ -32,7 +34,8 @@ from pliant.geometry.describe import shape_from_dict
 from pliant.geometry.field_files import field_suffix
 from pliant.geometry.shape import Shape
 
-BodyMaker = Callable[[Shape | None, BodyTable], Body]
+BodyMaker = Callable[[Shape | None, BodyTable, str], Body]
+"""Makes the body of a shape and a table; the text is the name of a part, of one of several."""
 
 
 def build_scene(
@@ -42,7 +45,9 @@ def build_scene(
 
     With a key `kind` it is another world than one of finite elements (app.describing.world_files).
 
-    make_body(shape, table): how the body is made, if not by GridBody or TetBody; a resumed run
+    With a key `parts` it is of several bodies (app.describing.parts_files).
+
+    make_body(shape, table, part): how a body is made, if not by GridBody or TetBody; a resumed run
     hands back the mesh it started with.
     """
     start = f"{name}: " if name else ""
@@ -52,9 +57,13 @@ def build_scene(
                 build_world,  # which makes bodies as scenes do
             )
 
-            return build_world(description, make_body or _body)
+            return build_world(description, make_body or made_body)
+        if "parts" in description:
+            from pliant.app.describing.parts_files import build_parts  # made as one body is
+
+            return build_parts(description, make_body or made_body)
         table = check(dict(description))
-        return _scene(table, make_body or _body)
+        return _scene(table, make_body or made_body)
     except MissingExtra:
         raise
     except PliantError as error:
@@ -62,6 +71,42 @@ def build_scene(
 
 
 def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
+    # everything small first: a wrong key must not wait for a large mesh
+    begun = begun_body(table)
+    integrator = integrator_of(table)
+    obstacles = obstacles_of(table)
+    body, options, source = begun(make_body)
+    require_dim(obstacles, body)
+    return Scene(
+        body,
+        **options,
+        gravity=tuple(table.gravity),
+        obstacles=obstacles,
+        contact=ContactLaw(**table.contact.model_dump()),
+        integrator=integrator,
+        numbers=table.numbers,
+        initial_velocity=tuple(table.initial_velocity),
+        initial_spin=tuple(table.initial_spin),
+        start=_start(table.start),
+        tolerance=table.tolerance,
+        preconditioner=table.preconditioner,
+        source={
+            "title": table.title,
+            "description": table.description,
+            "steps": table.steps,
+            **source,
+        },
+    )
+
+
+Begun = Callable[..., tuple[Body, dict[str, Any], dict[str, Any]]]
+"""Given a BodyMaker, and a part's name, the body, what it is made of and what holds it as options
+of a Scene or a Part, and what it was described by.
+"""
+
+
+def begun_body(table: BodyKeys) -> Begun:
+    """A body of which everything but the cells is made and checked."""
     shape = None
     if table.body.file is None:
         if table.shape is None:
@@ -69,47 +114,27 @@ def _scene(table: SceneTable, make_body: BodyMaker) -> Scene:
         shape = described_shape(table.shape)
     elif table.shape is not None:
         raise BadInput("body.file: there is a [shape] already; give only one of the two.")
-    # everything small first: a wrong key must not wait for a large mesh
-    material = _material(table)
-    law = law_of(table.law)
-    integrator = _integrator(table)
-    fixed = [_fixed(table, i) for i in range(len(table.fixed))]
-    loads = [_load(table, i) for i in range(len(table.loads))]
-    obstacles = [_obstacle(table, i) for i in range(len(table.obstacles))]
-    body = make_body(shape, table.body)
-    for kind, items in (("fixed", fixed), ("loads", loads)):
-        for i, item in enumerate(items):
-            _same_dim(f"{kind}[{i}].region", getattr(item, "region", None), body)
-    for i, item in enumerate(obstacles):
-        _same_dim(f"obstacles[{i}].shape", getattr(item, "shape", None), body)
-    return Scene(
-        body,
-        material=material,
-        gravity=tuple(table.gravity),
-        fixed=fixed,
-        loads=loads,
-        obstacles=obstacles,
-        contact=ContactLaw(**table.contact.model_dump()),
-        integrator=integrator,
-        model=table.model,
-        numbers=table.numbers,
-        dilatation=table.dilatation,
-        law=law,
-        initial_velocity=tuple(table.initial_velocity),
-        initial_spin=tuple(table.initial_spin),
-        start=_start(table.start),
-        attached=[_mass(a, i, body) for i, a in enumerate(table.attached)],
-        tolerance=table.tolerance,
-        preconditioner=table.preconditioner,
-        source={
-            "title": table.title,
-            "description": table.description,
-            "steps": table.steps,
+    options: dict[str, Any] = {
+        "material": _material(table), "law": law_of(table.law), "model": table.model,
+        "dilatation": table.dilatation,
+        "fixed": [_fixed(table, i) for i in range(len(table.fixed))],
+        "loads": [_load(table, i) for i in range(len(table.loads))],
+    }  # fmt: skip
+
+    def finish(make_body: BodyMaker, part: str = ""):
+        body = make_body(shape, table.body, part)
+        for kind in ("fixed", "loads"):
+            for i, item in enumerate(options[kind]):
+                _same_dim(f"{kind}[{i}].region", getattr(item, "region", None), body)
+        attached = [_mass(a, i, body) for i, a in enumerate(table.attached)]
+        source = {
             "shape": shape.to_dict() if shape is not None else None,
             "body": table.body.model_dump(exclude_none=True),
             "made": body,
-        },
-    )
+        }
+        return body, {**options, "attached": attached}, source
+
+    return finish
 
 
 def _mass(table: PointMassTable, number: int, body: Body) -> PointMass:
@@ -163,7 +188,8 @@ def _typed(value: Any) -> Any:
     return result
 
 
-def _body(shape: Shape | None, table: BodyTable) -> Body:
+def made_body(shape: Shape | None, table: BodyTable, part: str = "") -> Body:
+    """Of the cells that a table asks for."""
     if table.kind == "tets":
         if table.spacing is not None:
             raise BadInput("body.spacing: tets have an edge_length, not a spacing.")
@@ -200,7 +226,7 @@ def _within(place: str, make: Callable[[], Any]) -> Any:
         raise BadInput(f"{place}: {error}") from error
 
 
-def _material(table: SceneTable) -> Material:
+def _material(table: BodyKeys) -> Material:
     m = table.material
     by_ratio = (m.damping_frequencies, m.damping_ratios)
     coefficients = (m.mass_damping, m.stiffness_damping)
@@ -232,7 +258,7 @@ def _material(table: SceneTable) -> Material:
     return _within("material", make)
 
 
-def _region(table: SceneTable, i: int) -> MaterialRegion:
+def _region(table: BodyKeys, i: int) -> MaterialRegion:
     t, where = table.material.regions[i], f"regions[{i}]"
     if (t.shape is None) == (t.label is None):
         raise BadInput(f"{where}: give a shape, or the label that it has in the scene's volume.")
@@ -259,7 +285,8 @@ def _labelled(value: Any, label: Any) -> dict[str, Any] | None:
     return {**value, **found} if len(found) == 1 else None
 
 
-def _integrator(table: SceneTable) -> Integrator:
+def integrator_of(table: SharedKeys) -> Integrator:
+    """The scheme that the bodies of a scene are stepped by."""
     t = table.integrator
     named = {"Newmark1": "theta", "HHT": "alpha", "GeneralisedAlpha": "spectral_radius"}
     options = {k: v for k in named.values() if (v := getattr(t, k)) is not None}
@@ -271,7 +298,7 @@ def _integrator(table: SceneTable) -> Integrator:
     return _within("integrator", lambda: INTEGRATORS[t.type](t.dt, **options))
 
 
-def _fixed(table: SceneTable, i: int) -> Fixed:
+def _fixed(table: BodyKeys, i: int) -> Fixed:
     t, where = table.fixed[i], f"fixed[{i}]"
     displacement: tuple[float, ...] | Motion | None = None
     if t.times is not None or t.displacements is not None:
@@ -290,7 +317,7 @@ def _fixed(table: SceneTable, i: int) -> Fixed:
     return _within(where, lambda: Fixed(region, displacement, t.axes, t.stiffness, shift))
 
 
-def _load(table: SceneTable, i: int) -> Load:
+def _load(table: BodyKeys, i: int) -> Load:
     t, where = table.loads[i], f"loads[{i}]"
     history = _history(t.history, where)
     if t.type == "traction":
@@ -309,7 +336,18 @@ def _history(t: HistoryTable | None, where: str) -> Motion | None:
     return _within(f"{where}.history", lambda: Motion(tuple(t.times), values))
 
 
-def _obstacle(table: SceneTable, i: int) -> Plane | Obstacle:
+def obstacles_of(table: SharedKeys) -> list[Plane | Obstacle]:
+    """What the bodies of a scene may hit."""
+    return [_obstacle(table, i) for i in range(len(table.obstacles))]
+
+
+def require_dim(obstacles: Sequence[Plane | Obstacle], body: Body) -> None:
+    """Refuse plane obstacles of bodies in space, and the other way round."""
+    for i, item in enumerate(obstacles):
+        _same_dim(f"obstacles[{i}].shape", getattr(item, "shape", None), body)
+
+
+def _obstacle(table: SharedKeys, i: int) -> Plane | Obstacle:
     t, where = table.obstacles[i], f"obstacles[{i}]"
     if t.type == "plane":
         return _within(where, lambda: Plane(tuple(t.normal), t.offset))

@@ -19,6 +19,7 @@ from pliant.app.describing.scene_description import describe_scene, first_differ
 from pliant.app.describing.side_files import read_side, write_side
 from pliant.core.errors import BadInput
 from pliant.core.files import read_toml, write_text
+from pliant.dynamics.parts.parts_scene import PartsScene
 from pliant.dynamics.scene import Scene
 
 __all__ = [
@@ -39,7 +40,7 @@ def load_scene(path_or_name: str | Path) -> Scene:
     return build_scene(find_description(path_or_name), name=str(path_or_name))
 
 
-def save_scene(scene: Scene, path: str | Path) -> None:
+def save_scene(scene: Scene | PartsScene, path: str | Path) -> None:
     """Write the scene as TOML; the file appears whole or not at all.
 
     Long lists, as a modulus for every cell, go into a file NAME.cells.npz beside it.

@@ -5,7 +5,7 @@ the layers below, which check again what a file cannot know (does the region tou
 """
 
 import difflib
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticKnownError
@@ -212,37 +212,58 @@ class PointMassTable(Table):
     region: Description | None = None
 
 
-class SceneTable(Table):
-    """A whole scene file."""
+class BodyKeys(Table):
+    """What a body has, of a scene of one or of one of several."""
 
-    title: str = ""
-    description: str = ""
-    steps: Annotated[int, Field(ge=0, le=MAX_STEPS)] = 30
     model: str = DEFAULT
-    numbers: Description | None = None
     dilatation: Literal["mean", "pointwise"] = "mean"
     law: str | Description | None = None
-    preconditioner: Literal["multigrid", "jacobi"] = "multigrid"
-    gravity: Vector = [0.0, -9.81, 0.0]
-    initial_velocity: Vector = [0.0, 0.0, 0.0]
-    initial_spin: Vector = [0.0, 0.0, 0.0]
-    start: Literal["rest", "equilibrium"] | StartTable = "rest"
     attached: list[PointMassTable] = []
-    tolerance: Annotated[float, Field(gt=0.0, lt=1.0)] = 1e-8
     shape: Description | None = None
     body: BodyTable = BodyTable()
     material: MaterialTable = MaterialTable()
     fixed: list[FixedTable] = []
     loads: list[LoadTable] = []
+
+
+class SharedKeys(Table):
+    """What the bodies of a scene have in common."""
+
+    title: str = ""
+    description: str = ""
+    steps: Annotated[int, Field(ge=0, le=MAX_STEPS)] = 30
+    preconditioner: Literal["multigrid", "jacobi"] = "multigrid"
+    gravity: Vector = [0.0, -9.81, 0.0]
+    tolerance: Annotated[float, Field(gt=0.0, lt=1.0)] = 1e-8
     obstacles: list[AnyObstacleTable] = []
     contact: ContactTable = ContactTable()
     integrator: IntegratorTable = IntegratorTable()
 
 
+class SceneTable(SharedKeys, BodyKeys):
+    """A whole scene file."""
+
+    numbers: Description | None = None
+    initial_velocity: Vector = [0.0, 0.0, 0.0]
+    initial_spin: Vector = [0.0, 0.0, 0.0]
+    start: Literal["rest", "equilibrium"] | StartTable = "rest"
+
+
+T = TypeVar("T", bound=Table)
+
+
 def check(description: dict[str, Any]) -> SceneTable:
     """The checked tables; a BadInput names the full key and what to write instead."""
+    table = validated(SceneTable, description)
+    require_known("integrator", table.integrator.type, "integrator.type")
+    require_known("model", table.model, "model")
+    return table
+
+
+def validated(kind: type[T], description: dict[str, Any]) -> T:
+    """The tables of a file of this kind, names of models and schemes unchecked."""
     try:
-        table = SceneTable.model_validate(description)
+        return kind.model_validate(description)
     except ValidationError as error:
         # a misspelt key explains the one that is missing; where a key may be a number or a list,
         # the deepest complaint is the precise one
@@ -250,18 +271,17 @@ def check(description: dict[str, Any]) -> SceneTable:
             error.errors(include_url=False),
             key=lambda e: (e["type"] == "extra_forbidden", len(e["loc"])),
         )
-        raise BadInput(_sentence(first, description)) from None
-    registered = (
-        ("integrator.type", "integrator", table.integrator.type, [*INTEGRATORS]),
-        ("model", "model", table.model, [*models()]),
-    )
-    for place, what, name, known in registered:
-        if name not in known:
-            hint = _near(name, known)
-            if what == "model" and (law := difflib.get_close_matches(name, LAWS, n=1)):
-                hint = f"a law has a key of its own, law = '{law[0]}'."
-            raise BadInput(f"{place}: there is no {what} '{name}'; {hint}")
-    return table
+        raise BadInput(_sentence(first, description, kind)) from None
+
+
+def require_known(what: Literal["integrator", "model"], name: str, place: str) -> None:
+    """Refuse an integrator or a model that nobody has registered."""
+    known = [*INTEGRATORS] if what == "integrator" else [*models()]
+    if name not in known:
+        hint = _near(name, known)
+        if what == "model" and (law := difflib.get_close_matches(name, LAWS, n=1)):
+            hint = f"a law has a key of its own, law = '{law[0]}'."
+        raise BadInput(f"{place}: there is no {what} '{name}'; {hint}")
 
 
 def key_path(loc: tuple[Any, ...]) -> str:
@@ -272,11 +292,11 @@ def key_path(loc: tuple[Any, ...]) -> str:
     return text
 
 
-def _sentence(error: Any, description: dict[str, Any]) -> str:
+def _sentence(error: Any, description: dict[str, Any], whole: type[Table]) -> str:
     loc, value, kind = _written(error["loc"], description), error["input"], error["type"]
     place = key_path(loc)
     if kind == "extra_forbidden":
-        known = _keys_at(loc[:-1], description)
+        known = _keys_at(loc[:-1], description, whole)
         return f"{place}: there is no such key; {_near(str(loc[-1]), known)}"
     if kind == "missing":
         return f"{place}: this key is missing."
@@ -329,7 +349,8 @@ def _written(loc: tuple[Any, ...], description: Any) -> tuple[Any, ...]:
     here = description
     for position, part in enumerate(loc):
         last = position == len(loc) - 1
-        if position == 2 and isinstance(here, dict) and part == here.get("type"):
+        tagged = position >= 2 and loc[position - 2] in ("loads", "obstacles")
+        if tagged and isinstance(here, dict) and part == here.get("type"):
             continue  # the tag of loads[i] or obstacles[i], which may also be the name of a key
         if isinstance(here, dict) and (part in here or last and not _is_branch(part)):
             here = here.get(part)
@@ -345,9 +366,9 @@ def _is_branch(part: Any) -> bool:
     return not isinstance(part, str) or "[" in part or part in ("float", "int")
 
 
-def _keys_at(loc: tuple[Any, ...], description: Any) -> list[str]:
+def _keys_at(loc: tuple[Any, ...], description: Any, whole: type[Table]) -> list[str]:
     """The keys that the table at this path may have."""
-    here: Any = SceneTable
+    here: Any = whole
     value = description
     for part in loc:
         value = value[part]

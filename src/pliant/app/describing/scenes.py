@@ -125,7 +125,11 @@ def _hint(name: str) -> str:
 
 def with_shape(description: Description, file: ShapeFile | None) -> Description:
     """The same scene with the shape of a file."""
-    return description if file is None else description | {"shape": file.described()}
+    if file is None:
+        return description
+    if "parts" in description:
+        raise BadInput("--shape is for a scene of one body: name the file in parts[0].shape.")
+    return description | {"shape": file.described()}
 
 
 def _scene(name: str) -> Callable[[Callable[..., Description]], Callable[..., Description]]:

@@ -58,7 +58,7 @@ def build_world(description: Mapping[str, Any], make_body: BodyMaker) -> Any:
         if usual.shape is not None and usual.body.file is not None:
             raise BadInput("body.file: there is a [shape] already; give only one of the two.")
         shape = None if usual.shape is None else described_shape(usual.shape)
-        body = given["body"] = make_body(shape, usual.body)
+        body = given["body"] = make_body(shape, usual.body, "")
         source |= {
             "shape": shape.to_dict() if shape is not None else None,
             "body": usual.body.model_dump(exclude_none=True),

@@ -35,7 +35,7 @@ def fit(
 
     set_machine(device, threads)
     try:
-        scene = build_scene(description, make_body=lambda shape, table: body)
+        scene = build_scene(description, make_body=lambda *_: body)
         if folder is None:
             steps = steps_of(scene, None)
             run = simulate(

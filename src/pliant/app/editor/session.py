@@ -65,7 +65,7 @@ class Session:
                 new[key] = copy.deepcopy(value)
         same_body = all(new.get(k) == self.description.get(k) for k in OF_THE_BODY)
         body = self.scene.body
-        made = build_scene(new, make_body=(lambda shape, table: body) if same_body else None)
+        made = build_scene(new, make_body=(lambda *_: body) if same_body else None)
         self._remember(frozenset(k for k in new if new[k] != self.description.get(k)))
         self._show(made)
 

@@ -108,7 +108,7 @@ class _Worker:
         """A new scene; body: None if it is the old one. start: (t, u, v, a) to go on from."""
         kept = body is None and self.scene is not None
         old = body if body is not None else self.scene.body  # type: ignore[union-attr]
-        scene = build_scene(description, make_body=lambda shape, table: old)
+        scene = build_scene(description, make_body=lambda *_: old)
         changed = {k for k in {*description, *self.description}
                    if description.get(k) != self.description.get(k)}  # fmt: skip
         numbers_only = changed <= {"material", "title", "description", "steps"}

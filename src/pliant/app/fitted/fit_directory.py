@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pliant.app.describing.scene_files import first_difference, read_description, save_scene
 from pliant.app.describing.side_files import side_path
 from pliant.app.describing.typed_files import (
@@ -35,8 +33,9 @@ from pliant.app.describing.typed_files import (
 from pliant.app.fitted.fit_memory import FolderMemory
 from pliant.app.folders.folder_lock import holds_nothing
 from pliant.app.folders.runs import BODY, NOT_THE_SCENE, RESULT, SCENE, describe
+from pliant.app.folders.stored_bodies import store_bodies
 from pliant.core.errors import BadInput
-from pliant.core.files import read_bytes, whole_file, write_json
+from pliant.core.files import read_bytes, write_json
 from pliant.core.numbers import shown
 from pliant.dynamics.scene import Scene
 from pliant.inverse.fitting.fit import Step
@@ -95,9 +94,7 @@ class FitDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(f"{self.path}: cannot be made ({error.strerror}).") from error
-        if not scene.body.is_grid:
-            with whole_file(self.path / BODY) as temporary, temporary.open("wb") as stream:
-                np.savez(stream, nodes=scene.body.nodes, cells=scene.body.cells)
+        store_bodies(scene, self.path / BODY)
         save_scene(scene, self.path / SCENE)
         write_json(self.path / ASKED, asked)
         self.write_result({"status": "running"})

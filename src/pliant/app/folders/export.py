@@ -5,6 +5,7 @@ as simplices, each with the values of the cell it is of.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from scipy import sparse
 
 from pliant.core.files import whole_file, write_text
 from pliant.core.vectors import in_space
+from pliant.dynamics.parts.parts_scene import PartsScene
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.clipped_cells import ClippedCells, clipped_cells
 from pliant.fem.bodies.render_mesh import own_surface, skin_of
@@ -30,12 +32,37 @@ class FrameWriter:
 
     Points have displacement and velocity, cells fill, youngs_modulus, poisson_ratio and density
     (small strains, at rest), von_mises, energy_density, stress and strain (fem.forces.stress), the
-    tensors as nine numbers row by row.
+    tensors as nine numbers row by row. Of several bodies cells have their number, part.
     """
 
     def __init__(self, scene: Any):
+        if isinstance(scene, PartsScene):
+            each = zip(scene.scenes, scene.parts, strict=True)
+            self._parts = [_BodyFrames(own, part.body) for own, part in each]
+        else:
+            self._parts = [_BodyFrames(scene, scene.body)]
+
+    def write(
+        self, path: str | Path, u: np.ndarray, v: np.ndarray | None = None, *, scale: float = 1.0
+    ) -> None:
+        """A frame as .vtu, or .vtk (legacy); scale: of lengths, 1000 for millimetres."""
+        frames, first = [], 0
+        for number, own in enumerate(self._parts):
+            rows = slice(first, first + len(own.body.nodes))
+            frames.append(own.frame(u[rows], None if v is None else v[rows], scale))
+            if len(self._parts) > 1:
+                frames[-1].values["part"] = [np.full(len(b[1]), number) for b in frames[-1].blocks]
+            first = rows.stop
+        _write(path, joined(frames))
+
+
+class _BodyFrames:
+    """Of one body: its cells as they are cut, and what they are made of."""
+
+    def __init__(self, scene: Any, made: Body):
+        """made: the body where its lattice is; a part's is elsewhere."""
         self.body: Body = scene.body
-        self._clipped = clipped_cells(self.body)
+        self._clipped = clipped_cells(made)
         self._stress = scene.stress()
         self._constant: dict[str, np.ndarray] = {}
         if self._stress is not None:
@@ -46,10 +73,8 @@ class FrameWriter:
                 "density": scene.cell_material.densities(len(self.body.cells)),
             }
 
-    def write(
-        self, path: str | Path, u: np.ndarray, v: np.ndarray | None = None, *, scale: float = 1.0
-    ) -> None:
-        """A frame as .vtu, or .vtk (legacy); scale: of lengths, 1000 for millimetres."""
+    def frame(self, u: np.ndarray, v: np.ndarray | None, scale: float) -> "Frame":
+        """At displacement u (nodes, dim) and velocity v."""
         values = dict(self._constant)
         if self._stress is not None:
             found = self._stress.at(u)
@@ -59,11 +84,37 @@ class FrameWriter:
                 name: getattr(found, name).reshape(-1, 9).astype(np.float32)
                 for name in ("stress", "strain")
             }
-        write_frame(path, self.body, u, v, values=values, clipped=self._clipped, scale=scale)
+        return frame_of(self.body, u, v, values=values, clipped=self._clipped, scale=scale)
 
 
-def write_frame(
-    path: str | Path,
+@dataclass(frozen=True)
+class Frame:
+    """points (n, 3), blocks of cells (their VTK name, corners), what points and cells have."""
+
+    points: np.ndarray
+    blocks: list[tuple[str, np.ndarray]]
+    moved: dict[str, np.ndarray]
+    values: dict[str, list[np.ndarray]]
+
+
+def joined(frames: Sequence[Frame]) -> Frame:
+    """Several bodies as one frame."""
+    if len(frames) == 1:
+        return frames[0]
+    firsts = np.cumsum([0, *(len(f.points) for f in frames)])
+    blocks = [
+        (name, corners + first)
+        for f, first in zip(frames, firsts, strict=False)
+        for name, corners in f.blocks
+    ]
+    return Frame(
+        np.concatenate([f.points for f in frames]), blocks,
+        {k: np.concatenate([f.moved[k] for f in frames]) for k in frames[0].moved},
+        {k: [block for f in frames for block in f.values[k]] for k in frames[0].values},
+    )  # fmt: skip
+
+
+def frame_of(
     body: Body,
     u: np.ndarray,
     v: np.ndarray | None = None,
@@ -71,16 +122,13 @@ def write_frame(
     values: Mapping[str, np.ndarray] | None = None,
     clipped: ClippedCells | None = None,
     scale: float = 1.0,
-) -> None:
-    """One frame as .vtu or .vtk: rest positions moved by u (nodes, dim), with displacement,
-    velocity and fill.
+) -> Frame:
+    """Rest positions moved by u (nodes, dim), with displacement, velocity and fill.
 
     values: of the cells (cells, ...), by name. clipped: the cells as they are cut. scale: of
     lengths (and velocities). The points are the deformed ones; subtract `displacement` to get the
     rest shape.
     """
-    import meshio
-
     name, corners = cell_block(body)
     blocks, rows = [(name, corners)], [np.arange(len(corners))]
     points: Any = sparse.identity(len(body.nodes), format="csr")
@@ -101,17 +149,28 @@ def write_frame(
             for block, part in zip(blocks, np.split(number, ends), strict=True)
         ]
     kept = [i for i, row in enumerate(rows) if len(row)]
-    moved: dict[str, Any] = {"displacement": in_space(scale * (points @ u))}
+    moved: dict[str, np.ndarray] = {"displacement": in_space(scale * (points @ u))}
     if v is not None:
         moved["velocity"] = in_space(scale * (points @ v))
-    by_cell: dict[str, Any] = {
+    by_cell = {
         key: [array[rows[i]] for i in kept]
         for key, array in {"fill": body.fill, **(values or {})}.items()
     }
-    mesh = meshio.Mesh(
-        in_space(scale * (points @ (body.nodes + u))), [blocks[i] for i in kept],
-        point_data=moved, cell_data=by_cell,
-    )  # fmt: skip
+    positions = in_space(scale * (points @ (body.nodes + u)))
+    return Frame(positions, [blocks[i] for i in kept], moved, by_cell)
+
+
+def write_frame(path: str | Path, body: Body, u: np.ndarray, v: np.ndarray | None = None) -> None:
+    """One frame of a body as .vtu or .vtk, every cell whole."""
+    _write(path, frame_of(body, u, v))
+
+
+def _write(path: str | Path, frame: Frame) -> None:
+    import meshio
+
+    moved: Any = frame.moved
+    values: Any = frame.values
+    mesh = meshio.Mesh(frame.points, list(frame.blocks), point_data=moved, cell_data=values)
     with whole_file(path) as temporary:
         if Path(path).suffix == ".vtk":
             meshio.write(temporary, mesh, file_format="vtk42")

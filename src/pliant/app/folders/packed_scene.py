@@ -11,11 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pliant.app.describing.scene_files import read_description, save_scene, scene_text
-from pliant.app.folders.array_files import write_arrays
 from pliant.app.folders.run_directory import BODY, SCENE, open_scene
+from pliant.app.folders.stored_bodies import store_bodies
 from pliant.core.errors import BadInput
 from pliant.core.files import read_bytes, read_toml
 from pliant.dynamics.scene import Scene
@@ -43,8 +41,7 @@ def scene_bundle(scene: Scene) -> dict[str, bytes]:
             return short[whole]
 
         text = scene_text(_with_files(read_toml(folder / SCENE), taken))
-        if not scene.body.is_grid:
-            write_arrays(folder / BODY, nodes=scene.body.nodes, cells=np.asarray(scene.body.cells))
+        if store_bodies(scene, folder / BODY):
             named[BODY] = read_bytes(folder / BODY, limit=MOST_BYTES)
         total = sum(len(data) for data in named.values())
         if total > MOST_BYTES:

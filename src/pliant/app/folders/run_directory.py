@@ -23,7 +23,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +41,13 @@ from pliant.app.describing.side_files import side_path
 from pliant.app.describing.typed_files import RunTable, plain, read_typed
 from pliant.app.folders.array_files import damaged, read_arrays, require_floats, write_arrays
 from pliant.app.folders.folder_lock import holds_nothing
+from pliant.app.folders.stored_bodies import store_bodies, stored_maker
 from pliant.core.errors import BadInput
 from pliant.core.files import write_text
 from pliant.dynamics.energies import NAMES
 from pliant.dynamics.march import anchor_before
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES
-from pliant.fem.bodies.body import Body
-from pliant.fem.bodies.tet_body import restored_body
 
 SCENE, RESULT, INDEX, CHECKPOINT, ANCHOR, BODY = (
     "scene.toml", "result.json", "trajectory.pvd", "checkpoint.npz", "anchor.npz", "body.npz",
@@ -142,8 +141,7 @@ class RunDirectory:
             (self.path / TRAJECTORY).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise BadInput(f"{self.path}: cannot be made ({error.strerror}).") from error
-        if not scene.body.is_grid:
-            write_arrays(self.path / BODY, nodes=scene.body.nodes, cells=scene.body.cells)
+        store_bodies(scene, self.path / BODY)
         save_scene(scene, self.path / SCENE)
         self.write_result({"status": "running", "files_digest": digest})
 
@@ -319,34 +317,17 @@ def open_scene(description: Mapping[str, Any], directory: RunDirectory | None, n
     elif path.is_file() and not _same_body(read_description(Path(name) / SCENE), description):
         path = Path()  # it is to be of another shape or fineness
     if path.is_file():
-
-        def stored(shape, table) -> Body:
-            return replace(_stored_body(path), shape=shape)  # which a skin is made from
-
-        maker = stored
+        maker = stored_maker(path)
     return build_scene(description, name=name, make_body=maker)
 
 
-def _stored_body(path: Path) -> Body:
-    found = read_arrays(path)
-    if not {"nodes", "cells"} <= set(found):
-        raise damaged(path, "nodes or cells are missing")
-    nodes, cells = found["nodes"], found["cells"]
-    require_floats(path, {"nodes": nodes})
-    if nodes.ndim != 2 or nodes.shape[1] not in (2, 3) or cells.ndim != 2:
-        raise damaged(path, "nodes and cells are tables")
-    if cells.dtype.kind not in "iu" or cells.shape[1] not in (3, 4, 6, 10) or not len(cells):
-        raise damaged(path, "cells are rows of whole numbers")
-    if cells.min() < 0 or cells.max() >= len(nodes):
-        raise damaged(path, "a cell has a node that does not exist")
-    try:
-        return restored_body(nodes, cells)
-    except (ValueError, IndexError) as error:
-        raise damaged(path, "its cells are no body") from error
-
-
 def _same_body(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return all(one.get(key) == other.get(key) for key in ("shape", "body"))
+    def made(scene: Any) -> Any:
+        own = scene.get("parts")
+        tables = own if isinstance(own, list) else [scene]
+        return [[t.get(k) for k in ("name", "shape", "body")] for t in tables]
+
+    return made(one) == made(other)
 
 
 def describe(scene: Scene) -> tuple[dict[str, Any], str]:

@@ -29,6 +29,7 @@ from pliant.core.errors import SolverFailure
 from pliant.dynamics.energies import NAMES, Energies
 from pliant.dynamics.march import anchor_before
 from pliant.dynamics.model import Model, State
+from pliant.dynamics.parts.parts_scene import PartsScene
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES, Watched, watch
 from pliant.dynamics.trajectory import Anchor
@@ -185,6 +186,19 @@ def _velocities(directory: RunDirectory) -> np.ndarray:
     return np.stack([directory.read_state(k).v for k in steps])
 
 
+def _parts_told(scene: Any) -> dict[str, Any]:
+    """Names and sizes of several bodies, in the order of their nodes and cells."""
+    if not isinstance(scene, PartsScene):
+        return {}
+    each = zip(scene.parts, scene.body.bodies, strict=True)
+    return {
+        "parts": [
+            {"name": part.name, "cells": len(body.cells), "nodes": len(body.nodes)}
+            for part, body in each
+        ]
+    }
+
+
 def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> dict[str, Any]:
     """The contents of result.json."""
     last = directory.last_state(scene.body.nodes.shape)
@@ -202,6 +216,7 @@ def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> 
         "out": str(directory.path),
         "cells": len(scene.body.cells),
         "nodes": len(scene.body.nodes),
+        **_parts_told(scene),
         "dimension": scene.dim,
         "volume": scene.body.volume,
         "body_warnings": list(scene.body.warnings),

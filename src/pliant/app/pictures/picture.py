@@ -18,6 +18,7 @@ from pliant.app.render.mesh_painter import MeshPainter
 from pliant.app.render.picture_files import save_gif, save_mp4, save_png
 from pliant.app.render.stage import make_setting
 from pliant.core.errors import BadInput
+from pliant.dynamics.parts.parts_scene import PartsScene
 from pliant.dynamics.scene import Scene
 from pliant.fem.bodies.render_mesh import RenderMesh, skin_of
 
@@ -90,6 +91,10 @@ class Studio:
             raise BadInput(f"The style must be one of {', '.join(STYLES)}, not '{style}'.")
         if scene.dim == 2 and style != "surface":
             raise BadInput(f"A 2D body is drawn whole; the style '{style}' needs a 3D one.")
+        if (
+            isinstance(scene, PartsScene) and style != "surface"
+        ):  # one field would melt them together
+            raise BadInput(f"The style '{style}' draws one body, and this scene has parts.")
         self.scene, self.width, self.height, self.samples = scene, width, height, samples
         body = scene.body
         if mesh is None and not own and scene.dim == 3:

@@ -87,8 +87,11 @@ class Colouring:
     def __init__(self, scene: Scene, kind: str = "displacement"):
         if kind not in KINDS:
             raise BadInput(f"The colour must be one of {', '.join(KINDS)}, not '{kind}'.")
+        self._parts: list[Colouring] = []
         if kind in ("strain", "stress"):
-            require_elastic(scene, f"Colour by {kind}")
+            self._parts = [Colouring(own, kind) for own in getattr(scene, "scenes", ())]
+            if not self._parts:
+                require_elastic(scene, f"Colour by {kind}")
         self.scene, self.kind = scene, kind
         self._stress: Stress | None = None
         self._strain: StressField | None = None
@@ -104,6 +107,10 @@ class Colouring:
             return np.linalg.norm(u, axis=1)
         if self.kind == "observation":
             return self.distances(body.nodes + u, observed)
+        if self._parts:
+            ends = np.cumsum([len(own.scene.body.nodes) for own in self._parts])[:-1]
+            each = zip(self._parts, np.split(u, ends), strict=True)
+            return np.concatenate([own.at_nodes(part) for own, part in each])
         if self.kind == "stress":
             self._stress = self._stress or self.scene.stress()
             return to_nodes(body, self._stress.at(u).von_mises)

@@ -14,6 +14,7 @@ from pliant.core.launch import to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.dynamics.integrators import Integrator
 from pliant.dynamics.model import State, StepRecord
+from pliant.dynamics.parts.between import CALM
 from pliant.linalg.blocks import combine
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ class AssemblyProblem:
             problem.assemble(own, project=project)
         per_x = self.scheme.next_u[0], self.scheme.next_v[0]
         between = self.between
-        self.matrix.pairs = between.tangent(*self.end(x), *per_x) if between else None
+        share = CALM if project else 1.0
+        self.matrix.pairs = between.tangent(*self.end(x), *per_x, share=share) if between else None
 
     def turning(self, x: wp.array, dx: wp.array) -> None:
         """Parts turn each on its own: no common turn is made finite."""

@@ -103,9 +103,12 @@ class Rubbing:
         """By q, (n, 4, 3)."""
         return _outer(at.t, -self.c[:, None] * self.v)
 
-    def change(self, at: Touches, v: np.ndarray) -> np.ndarray:
-        """Of the force against a sliding that changes by v (n, 3); never against v."""
-        along = (self.w * v).sum(axis=1)
+    def change(self, at: Touches, v: np.ndarray, share: float = 1.0) -> np.ndarray:
+        """Of the force against a sliding that changes by v (n, 3); never against v.
+
+        share: of what friction loses by the growing speed; 0 is that of a dashpot.
+        """
+        along = share * (self.w * v).sum(axis=1)
         return self.c[:, None] * (across(at, v) - along[:, None] * self.w)
 
 

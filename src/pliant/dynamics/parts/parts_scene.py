@@ -101,8 +101,12 @@ class PartsScene(World, Shown):
         )
 
     def save(self, path: Any) -> None:
-        """Refused: scene files hold one body."""
-        raise BadInput(f"{path}: a scene file holds one body; make a scene of parts in Python.")
+        """Write the scene as TOML (see app.describing.parts_files)."""
+        from pliant.app.describing.scene_files import (
+            save_scene,  # the file format belongs to the app layer
+        )
+
+        save_scene(self, path)
 
     def make_model(self) -> Model:
         """What steps it."""
