@@ -1,7 +1,9 @@
 """A loop of one's own: the same bits as `simulate`, forces and walls of the caller, snapshots."""
 
+import gc
 import re
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -144,3 +146,20 @@ def test_one_loop_advances_time():
         if re.search(r"\b(model|system)\.step\(", p.read_text(encoding="utf-8"))
     ]
     assert set(found) == {"dynamics/march.py", "particles/step_differences.py"}
+
+
+@pytest.mark.parametrize("options", [{}, {"start": "equilibrium"}])
+def test_a_model_goes_when_nobody_needs_it(options):
+    """Without waiting for the collector: those of large bodies hold hundreds of megabytes."""
+    scene = beam(**options)
+    gc.disable()
+    try:
+        model = scene.make_model()
+        state = model.initial_state()
+        after, _ = model.step(state)
+        model.derivatives.begin_adjoint()
+        gone = ref(model)
+        del model
+        assert gone() is None
+    finally:
+        gc.enable()

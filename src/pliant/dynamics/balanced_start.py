@@ -7,6 +7,7 @@ The forces' balance g(u; p) = 0 gives K du = -dg with K the stiffness at rest, a
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import numpy as np
 import warp as wp
@@ -30,7 +31,14 @@ class BalancedStart:
     """Of a model whose scene begins in equilibrium, or plucked out of it."""
 
     def __init__(self, model: "ImplicitModel"):
-        self.model = model
+        self._model = ref(model)  # which holds this
+
+    @property
+    def model(self) -> "ImplicitModel":
+        """Whose start it is."""
+        model = self._model()
+        assert model is not None
+        return model
 
     @cached_property
     def fields(self) -> StartFields:

@@ -14,6 +14,7 @@ solves with A.
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from weakref import ref
 
 import numpy as np
 import warp as wp
@@ -50,12 +51,19 @@ class StepDerivatives:
     """Tangent and adjoint of the steps of one model."""
 
     def __init__(self, model: "ImplicitModel"):
-        self.model = model
+        self._model = ref(model)  # which holds these: large models go when nobody needs them
         self._y = zeros(model.node_count, wp.vec3d)
         self._batched: dict[int, BatchedConjugateGradients] = {}
         multigrid = isinstance(model.preconditioner, Multigrid)
         self._recent = RecentErrors(model.node_count) if multigrid else None
         self._backward_tolerance: float | None = None
+
+    @property
+    def model(self) -> "ImplicitModel":
+        """Whose steps they are."""
+        model = self._model()
+        assert model is not None
+        return model
 
     # the start -----------------------------------------------------------------------------------
 

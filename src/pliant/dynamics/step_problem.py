@@ -165,6 +165,8 @@ class StepProblem:
             newton.kept = None
             x = self.calm_guess()
             record = newton.solve(x, **options)
+        finally:
+            del newton.problem  # or model and problem would hold each other
         if recent is not None:
             recent.remember(self.matrix, x, scheme.first_guess, state.fields())
         after = self.reached(x, self.stage["next_u"])

@@ -99,6 +99,7 @@ class AssemblyProblem:
             rounding=lambda: self.scheme.force[0] * s.force_rounding(self.state.u),
             calm=lambda: self._joined([p.calm_guess() for p in self.problems]),
         )  # fmt: skip
+        del newton.problem  # or model and problem would hold each other
         parts = zip(self.problems, s.slices.of(x), strict=True)
         reached = [p.stage.at(own) and p.reached(own, p.stage["next_u"]) for p, own in parts]
         after = s.joined(reached)
