@@ -160,11 +160,11 @@ class StepDerivatives:
             starts.append(x)
         self.solve_all(stage, sides, starts, tolerance or s.scene.tolerance)
         return [
-            self._advanced(stage, scheme, dx, change, p, after.t)
+            self.advanced(stage, scheme, dx, change, p, after.t)
             for change, dx, p in zip(changes, starts, directions, strict=True)
         ]
 
-    def _advanced(
+    def advanced(
         self, stage: Stage, scheme: Integrator, dx: wp.array, change: State, p: Parameters, t: float
     ) -> State:
         """(du', dv', da') of the table, and the change of what the body keeps."""
@@ -176,14 +176,20 @@ class StepDerivatives:
             history = branches.advance_change(stage, d, u, p)
         return State.of(u, v, a, t, history=history)
 
-    def linearise(self, before: State, after: State, scheme: Integrator) -> Stage:
-        """The exact matrix of a step that was taken, with its preconditioner; the step's fields."""
+    def linearise(
+        self, before: State, after: State, scheme: Integrator, *, precondition: bool = True
+    ) -> Stage:
+        """The exact matrix of a step that was taken, with its preconditioner; the step's fields.
+
+        precondition: False where the matrix is to be a part of a larger one.
+        """
         s = self.model
         stage = s.stage_between(before, after, scheme)
         if s.linearised_at is not before:
             assemble(s, stage, project=False)
-            s.preconditioner.update(s.matrix)
-            s.linearised_at = before
+            if precondition:
+                s.preconditioner.update(s.matrix)
+                s.linearised_at = before
         return stage
 
     def right_hand_side(self, stage: Stage, change: State, p: Parameters) -> wp.array:
@@ -217,13 +223,7 @@ class StepDerivatives:
     ) -> State:
         s = self.model
         stage = self.linearise(before, after, scheme)
-        rows = (scheme.next_u, scheme.next_v, scheme.next_a)
-        pulls, ends = Pulls(s.node_count), bar.fields()
-        if s.branches is not None and bar.history:
-            by_end = s.branches.advance_pull(stage, bar.history, pulls, dual)
-            ends = (mix((1.0, 1.0), (bar.u, by_end)), bar.v, bar.a)
-        x_bar = mix([r[0] for r in rows], ends)
-        keep_free(x_bar, s.matrix.free)
+        x_bar, ends, pulls = self.adjoint_side(stage, scheme, bar, dual)
         y = self._y
         y.zero_()
         square = None
@@ -233,6 +233,38 @@ class StepDerivatives:
         self.solve_one(stage, x_bar, y, "adjoint", tolerance, square)
         if self._recent is not None:
             self._recent.remember(s.matrix, y, (0.0, 0.0, 0.0), (y, y, y))
+        return self.adjoint_past(stage, scheme, y, ends, pulls, dual, before)
+
+    def adjoint_side(
+        self, stage: Stage, scheme: Integrator, bar: State, dual: Parameters
+    ) -> tuple[wp.array, tuple[wp.array, ...], Pulls]:
+        """Derivative by x of a step with the dual `bar` at its end: what A y equals.
+
+        Beside it the duals of (u', v', a'), and what is known already of those of the fields.
+        """
+        s = self.model
+        rows = (scheme.next_u, scheme.next_v, scheme.next_a)
+        pulls, ends = Pulls(s.node_count), bar.fields()
+        if s.branches is not None and bar.history:
+            by_end = s.branches.advance_pull(stage, bar.history, pulls, dual)
+            ends = (mix((1.0, 1.0), (bar.u, by_end)), bar.v, bar.a)
+        x_bar = mix([r[0] for r in rows], ends)
+        keep_free(x_bar, s.matrix.free)
+        return x_bar, ends, pulls
+
+    def adjoint_past(
+        self,
+        stage: Stage,
+        scheme: Integrator,
+        y: wp.array,
+        ends: tuple[wp.array, ...],
+        pulls: Pulls,
+        dual: Parameters,
+        before: State,
+    ) -> State:
+        """Dual of the old state, once y is known."""
+        s = self.model
+        rows = (scheme.next_u, scheme.next_v, scheme.next_a)
         for term in (s.elastic, *s.beside, s.loads):
             term.add_pull(stage, y, pulls, dual)
         out = [mix([r[z + 1] for r in rows], ends) for z in range(3)]

@@ -5,6 +5,7 @@ unknowns at once, so that contact between parts is taken where the step ends.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +20,11 @@ from pliant.dynamics.loads import Motion
 from pliant.dynamics.model import Model, State, StepRecord
 from pliant.dynamics.newton import Newton, NewtonRecord
 from pliant.dynamics.node_carrier import NodeCarrier
+from pliant.dynamics.parts.assembly_derivatives import AssemblyDerivatives
 from pliant.dynamics.parts.assembly_problem import AssemblyProblem
 from pliant.dynamics.parts.assembly_system import AssemblyMatrix, AssemblyPreconditioner, Slices
 from pliant.dynamics.parts.between import Between
+from pliant.dynamics.parts.contact_numbers import mean_modulus
 from pliant.dynamics.parts.pair_forces import TAIL, PairLaw, touches
 from pliant.dynamics.parts.pairs import Pairs, joined
 from pliant.dynamics.parts.search import find
@@ -82,6 +85,7 @@ class AssemblyModel(Model):
         self.newton_records: list[NewtonRecord] = []
         self._split: list[tuple[State, list[State]]] = []
         self._found: list[tuple[Any, Pairs]] = []
+        self.version = 0  # counts changes of the numbers
         self._set_law()
         self._require_apart()
 
@@ -91,14 +95,19 @@ class AssemblyModel(Model):
         for model, own in zip(self.models, scene.scenes, strict=True):
             model.update(own)
         self._found.clear()
+        self.version += 1
         self._set_law()
 
+    @cached_property
+    def derivatives(self) -> AssemblyDerivatives:
+        """Tangents and adjoints of the steps."""
+        return AssemblyDerivatives(self)
+
     def _set_law(self) -> None:
-        moduli = [
-            float(np.mean(m.mu * (3.0 * m.lam + 2.0 * m.mu) / (m.lam + m.mu))) for m in self.models
-        ]
+        moduli = [mean_modulus(m.lam, m.mu) for m in self.models]
         spacings = np.array([s.body.spacing for s in self.surfaces])
-        self.part_stiffness = STIFFNESS * np.array(moduli) / spacings
+        self.stiffness_per_modulus = STIFFNESS / spacings
+        self.part_stiffness = self.stiffness_per_modulus * np.array(moduli)
         """[Pa/m] (parts,) of a law that follows the moduli."""
         self.part_sharpness = SHARPNESS / spacings
 

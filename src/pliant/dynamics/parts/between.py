@@ -60,11 +60,15 @@ class Between:
 
     def forces(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """On the nodes (nodes, 3), for displacement u and velocity v at the step's end."""
+        return self.pairs.spread(self.pair_forces(u, v))
+
+    def pair_forces(self, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """The same by q, (n, 4, 3)."""
         at = self.at(u)
         total = self.force[0] * spring_forces(self.pairs, self.law, at) + self.old
         if self.law.friction > 0.0:
             total = total + sum(self.force) * self._rubbing(at, v).forces(at)
-        return self.pairs.spread(total)
+        return total
 
     def _rubbing(self, at: Touches, v: np.ndarray) -> Rubbing:
         return rubbing(self.pairs, self.law, at, self.pairs.coordinates(v))

@@ -121,9 +121,9 @@ def rubbing(pairs: Pairs, law: PairLaw, at: Touches, rate: np.ndarray) -> Rubbin
 
 
 def across(at: Touches, v: np.ndarray) -> np.ndarray:
-    """v (n, 3) without its part along the normal."""
+    """v (..., n, 3) without its part along the normal."""
     n = at.normal
-    return v - (n * v).sum(axis=1)[:, None] * n
+    return v - (n * v).sum(axis=-1)[..., None] * n
 
 
 def _outer(t: np.ndarray, f: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ from pliant.geometry.smooth_field import SmoothField
 class Pairs:
     """S: (4 n, nodes of all parts); back: its transpose; areas: (n,) [m^2], half of the points',
     for the other half is the other way round; places Y: (n, 3); fields: the distance behind each
-    run of pairs; owners: (n, 2) the parts of point and facet.
+    run of pairs; owners: (n, 2) the parts of point and facet; runs: what each run was found as.
     """
 
     S: sparse.csr_matrix
@@ -36,6 +36,7 @@ class Pairs:
     places: np.ndarray
     fields: list[tuple[slice, SmoothField]]
     owners: np.ndarray
+    runs: "list[Run]"
 
     def __len__(self) -> int:
         return len(self.areas)
@@ -48,12 +49,29 @@ class Pairs:
         """Forces on the nodes (nodes, 3) of those by q, (n, 4, 3)."""
         return self.back @ Q.transpose(1, 0, 2).reshape(-1, 3)
 
+    def curved(self, X: np.ndarray) -> np.ndarray:
+        """Second derivatives (n, 3, 3) of the distance at rest places X (n, 3)."""
+        out = np.empty((len(X), 3, 3))
+        for rows, field in self.fields:
+            out[rows] = field.hessian(X[rows])
+        return out
+
     def distance(self, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Distance (n,) and gradient (n, 3) at rest places X (n, 3)."""
         d, g = np.empty(len(X)), np.empty_like(X)
         for rows, field in self.fields:
             d[rows], g[rows] = field.at(X[rows])
         return d, g
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Pairs `rows` of points of one part with facets of another: its surface, its cells (n,)."""
+
+    rows: slice
+    behind: TouchingSurface
+    cells: np.ndarray
+    near: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +89,7 @@ def joined(found: list[Found], surfaces: list[TouchingSurface], x: np.ndarray) -
     vectors: list[list[sparse.csr_matrix]] = [[], [], [], []]
     areas, places, owners = [np.zeros(0)], [np.zeros((0, 3))], [np.zeros((0, 2), int)]
     fields: list[tuple[slice, SmoothField]] = []
+    runs: list[Run] = []
     first = 0
     for f in found:
         a, b, n = surfaces[f.point_of], surfaces[f.facet_of], len(f.points)
@@ -87,11 +106,12 @@ def joined(found: list[Found], surfaces: list[TouchingSurface], x: np.ndarray) -
         places.append(Y)
         owners.append(np.broadcast_to([f.point_of, f.facet_of], (n, 2)))
         fields.append((slice(first, first + n), b.field))
+        runs.append(Run(slice(first, first + n), b, cells, b.middles[f.facets]))
         first += n
     none = sparse.csr_matrix((0, len(x)))
     S = sparse.csr_matrix(sparse.vstack([none, *(run for runs in vectors for run in runs)]))
     joint = np.concatenate(areas), np.concatenate(places)
-    return Pairs(S, S.T.tocsr(), *joint, fields, np.concatenate(owners))
+    return Pairs(S, S.T.tocsr(), *joint, fields, np.concatenate(owners), runs)
 
 
 def _among(own: sparse.csr_matrix, first: int, count: int) -> sparse.csr_matrix:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -87,9 +88,22 @@ class MovedLocator:
 
 
 def moved_body(body: Body, offset: np.ndarray) -> Body:
-    """The body displaced by `offset` (3,), the same cells."""
+    """The body displaced by `offset` (3,), the same cells.
+
+    The same once more if it is asked for again: variants of a scene are of one body.
+    """
     if not offset.any():
         return body
+    kept, key = _MOVED.setdefault(body, {}), tuple(offset.tolist())
+    if key not in kept:
+        kept[key] = _moved(body, offset)
+    return kept[key]
+
+
+_MOVED: "WeakKeyDictionary[Body, dict[tuple[float, ...], Body]]" = WeakKeyDictionary()
+
+
+def _moved(body: Body, offset: np.ndarray) -> Body:
     shape = None if body.shape is None else body.shape.translated(tuple(offset.tolist()))
     locate = MovedLocator(body.locate, offset)
     return replace(body, nodes=body.nodes + offset, locate=locate, shape=shape)

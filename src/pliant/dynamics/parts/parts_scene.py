@@ -1,6 +1,6 @@
 """A scene of several bodies: what they share, and each as a scene of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -96,8 +96,8 @@ class PartsScene(World, Shown):
     def constitution(self) -> Any:
         """None of all parts together: what asks for it is made for one body."""
         raise BadInput(
-            "A scene of parts is simulated; statics, modes and fits are those of a scene of one "
-            "body."
+            "A scene of parts is simulated and fitted; statics and modes are those of a scene of "
+            "one body."
         )
 
     def save(self, path: Any) -> None:
@@ -114,9 +114,18 @@ class PartsScene(World, Shown):
 
         return AssemblyModel(self)
 
-    def block(self, name: str) -> Block:
-        """None: steps of several bodies have no derivatives."""
-        raise BadInput(f"'{name}' cannot be unknown: a scene of parts is simulated, not fitted.")
+    @property
+    def blocks(self) -> Mapping[str, Block]:
+        """What may be unknown: of a part, jelly.youngs_modulus, or of what they share."""
+        from pliant.dynamics.parts.part_blocks import parts_blocks  # they are defined on scenes
+
+        return parts_blocks(self)
+
+    @property
+    def usual_unknowns(self) -> list[str]:
+        """Those of every part."""
+        each = zip(self.parts, self.scenes, strict=True)
+        return [f"{part.name}.{name}" for part, own in each for name in own.usual_unknowns]
 
     def nodal_forces(self, loads: Sequence[Any]) -> np.ndarray:
         """Loads of one's own loop."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -67,8 +68,22 @@ class UnionBody:
         return f"<{len(self.bodies)} bodies: {len(self.cells)} cells, {len(self.nodes)} nodes>"
 
 
+_UNIONS: "WeakKeyDictionary[Body, UnionBody]" = WeakKeyDictionary()
+"""The last one of each first body: variants of a scene are of the same bodies."""
+
+
 def union_of(bodies: Sequence[Body]) -> UnionBody:
     """Of placed bodies in space."""
+    known = _UNIONS.get(bodies[0])
+    same = known is not None and len(known.bodies) == len(bodies)
+    if known is None or not (
+        same and all(a is b for a, b in zip(known.bodies, bodies, strict=True))
+    ):
+        known = _UNIONS[bodies[0]] = _union(bodies)
+    return known
+
+
+def _union(bodies: Sequence[Body]) -> UnionBody:
     starts = np.cumsum([0, *(len(body.nodes) for body in bodies)])
     cells = np.concatenate(_padded([b.cells + s for b, s in zip(bodies, starts, strict=False)]))
     points = [b.surface.points for b in bodies]
