@@ -21,7 +21,7 @@ import numpy as np
 from foreign_fits import SURE, UNKNOWNS, Film, read_film
 
 import pliant as pl
-from pliant.observe.calibration import Pose
+from pliant.observe.calibration import SURFACE_NUMBERS, Pose
 from pliant.observe.observations import Frame
 
 REQUIRED = 0.03
@@ -89,13 +89,16 @@ def poses(film: Film) -> Flaw:
 
 
 def shape(film: Film) -> Flaw:
-    """The shape is what a noisy scan made of it; nothing is unknown instead."""
+    """The shape is what a noisy scan made of it."""
     scene = film.scene
     still = replace(scene, gravity=(0.0, 0.0, 0.0), start="rest")
     cameras = pl.ring_of_cameras(still, SCAN_VIEWS, width=160, height=120)
     views = pl.observe(pl.simulate(still, 1), cameras, noise=SCAN_NOISE, seed=1, frames=[0])
     body = pl.GridBody(pl.fuse(views).shape, scene.body.spacing)
-    return Flaw(replace(film, scene=replace(scene, body=body)))
+    return Flaw(
+        replace(film, scene=replace(scene, body=body)),
+        {"surface_offset": (0.0,) * SURFACE_NUMBERS}, named="--unknown surface_offset",
+    )  # fmt: skip
 
 
 def outliers(film: Film) -> Flaw:
