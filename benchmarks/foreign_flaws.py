@@ -131,13 +131,13 @@ FLAWS: dict[str, Callable[[Film], Flaw]] = {
 }
 
 
-def fitted(flaw: Flaw, *, mended: bool) -> dict[str, Any]:
-    """One fit, as numbers."""
+def fitted(flaw: Flaw, *, mended: bool, quick: bool = False) -> dict[str, Any]:
+    """One fit, as numbers; quick: without coarser repeats, which total error bars need."""
     film, options = flaw.film, dict(SURE)
     starts: dict[str, Any] = {n: film.start[n] for n in UNKNOWNS}
     if mended:
         starts, options = starts | flaw.unknowns, options | flaw.options
-    else:  # for its advice, not for its error bars
+    if quick or not mended:  # for its advice, not for its error bars
         options["discretisation"] = False
     began = process_time()
     fit = pl.reconstruct(film.scene, film.seen, starts, **options)
@@ -165,12 +165,16 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(FLAWS)}; else all")
     parser.add_argument("--films", type=Path, required=True)
     parser.add_argument("--json", type=Path, help="write the numbers here as well")
+    parser.add_argument("--quick", action="store_true", help="no coarser repeats")
+    parser.add_argument("--only", choices=("mended", "as-it-is"), help="one of the two fits")
     asked = parser.parse_args()
     rows, failed = {}, 0
     for name in asked.names or FLAWS:
         flaw = FLAWS[name](read_film(asked.films / ("sleeved" if name == "clamp" else "jerked")))
         for mended in (True, False) if flaw.named else (True,):
-            row = fitted(flaw, mended=mended)
+            if asked.only == ("as-it-is" if mended else "mended"):
+                continue
+            row = fitted(flaw, mended=mended, quick=asked.quick)
             bad = missed(name, flaw, row, mended=mended)
             failed += bad
             key = f"{name}, {'mended' if mended else 'as it is'}" if flaw.named else name
