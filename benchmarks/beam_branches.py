@@ -6,9 +6,10 @@ what the model is good for (the hand, the clamp, the level), not what the camera
 the many frames of a swing from outvoting the one of a rest.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from beam_runs import HUNG, LEVEL, ON_BEAM, REFERENCE, TIPS, beam, drop, recording, resting
@@ -31,7 +32,7 @@ BRANCHES = (pl.Branch(6e4, 0.012), pl.Branch(1.5e4, 0.2))
 ATTACHED = {"gravity": (), "load52": (HUNG,)}
 
 
-def with_branches(scene: pl.Scene, branches: Sequence[pl.Branch]) -> pl.Scene:
+def with_branches(scene: Any, branches: Sequence[pl.Branch]) -> Any:
     """Branches in place of the stiffness damping."""
     own = replace(scene.material, stiffness_damping=0.0, branches=tuple(branches))
     return replace(scene, material=own)
@@ -86,7 +87,7 @@ def material_labels(fit: pl.Fit) -> list[str]:
     return [x for x in fit.labels if "@" not in x]
 
 
-def found(scene: pl.Scene, values: Sequence[float]) -> pl.Scene:
+def found(scene: pl.Scene, values: Iterable[float]) -> pl.Scene:
     """A scene of the material that the shared values say: modulus, moduli, times."""
     modulus, *rest = (float(v) for v in values)
     half = len(rest) // 2
