@@ -21,7 +21,7 @@ import numpy as np
 from foreign_fits import SURE, UNKNOWNS, Film, read_film
 
 import pliant as pl
-from pliant.observe.calibration import Pose
+from pliant.observe.calibration import SURFACE_NUMBERS, Pose
 from pliant.observe.observations import Frame
 
 REQUIRED = 0.03
@@ -89,13 +89,16 @@ def poses(film: Film) -> Flaw:
 
 
 def shape(film: Film) -> Flaw:
-    """The shape is what a noisy scan made of it; nothing is unknown instead."""
+    """The shape is what a noisy scan made of it."""
     scene = film.scene
     still = replace(scene, gravity=(0.0, 0.0, 0.0), start="rest")
     cameras = pl.ring_of_cameras(still, SCAN_VIEWS, width=160, height=120)
     views = pl.observe(pl.simulate(still, 1), cameras, noise=SCAN_NOISE, seed=1, frames=[0])
     body = pl.GridBody(pl.fuse(views).shape, scene.body.spacing)
-    return Flaw(replace(film, scene=replace(scene, body=body)))
+    return Flaw(
+        replace(film, scene=replace(scene, body=body)),
+        {"surface_offset": (0.0,) * SURFACE_NUMBERS}, named="--unknown surface_offset",
+    )  # fmt: skip
 
 
 def outliers(film: Film) -> Flaw:
@@ -128,13 +131,13 @@ FLAWS: dict[str, Callable[[Film], Flaw]] = {
 }
 
 
-def fitted(flaw: Flaw, *, mended: bool) -> dict[str, Any]:
-    """One fit, as numbers."""
+def fitted(flaw: Flaw, *, mended: bool, quick: bool = False) -> dict[str, Any]:
+    """One fit, as numbers; quick: without coarser repeats, which total error bars need."""
     film, options = flaw.film, dict(SURE)
     starts: dict[str, Any] = {n: film.start[n] for n in UNKNOWNS}
     if mended:
         starts, options = starts | flaw.unknowns, options | flaw.options
-    else:  # for its advice, not for its error bars
+    if quick or not mended:  # for its advice, not for its error bars
         options["discretisation"] = False
     began = process_time()
     fit = pl.reconstruct(film.scene, film.seen, starts, **options)
@@ -162,12 +165,16 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help=f"of {', '.join(FLAWS)}; else all")
     parser.add_argument("--films", type=Path, required=True)
     parser.add_argument("--json", type=Path, help="write the numbers here as well")
+    parser.add_argument("--quick", action="store_true", help="no coarser repeats")
+    parser.add_argument("--only", choices=("mended", "as-it-is"), help="one of the two fits")
     asked = parser.parse_args()
     rows, failed = {}, 0
     for name in asked.names or FLAWS:
         flaw = FLAWS[name](read_film(asked.films / ("sleeved" if name == "clamp" else "jerked")))
         for mended in (True, False) if flaw.named else (True,):
-            row = fitted(flaw, mended=mended)
+            if asked.only == ("as-it-is" if mended else "mended"):
+                continue
+            row = fitted(flaw, mended=mended, quick=asked.quick)
             bad = missed(name, flaw, row, mended=mended)
             failed += bad
             key = f"{name}, {'mended' if mended else 'as it is'}" if flaw.named else name

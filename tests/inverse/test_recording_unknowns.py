@@ -11,7 +11,7 @@ from pliant.inverse.motion.linearised import Linearised
 from pliant.inverse.motion.moment import Moment
 from pliant.inverse.motion.problem import Problem
 from pliant.inverse.parameters.unknowns import UnknownSet, make_unknown
-from pliant.observe.calibration import Pose, left_jacobian, rotation
+from pliant.observe.calibration import SURFACE_NUMBERS, Pose, left_jacobian, rotation
 
 BODY = pl.GridBody(pl.shapes.box(center=(0.2, 0.0, 0.0), size=(0.4, 0.1, 0.1)), 0.05)
 SCENE = pl.Scene(
@@ -129,6 +129,8 @@ def test_pose_turns_and_its_slopes():
 def test_derivatives_of_a_depth_film(film, cost):
     film = replace(film, noise=None)  # the foot points' curvature shift has no derivative
     check(problem_of(film, {"youngs_modulus": 2.2e4, **WRONG}, cost=cost))
+    bumps = {"surface_offset": np.zeros(SURFACE_NUMBERS)}
+    check(problem_of(film, {"youngs_modulus": 2.2e4, "time_offset": 0.0033, **bumps}, cost=cost))
 
 
 def test_derivatives_of_tracked_points(tracks):

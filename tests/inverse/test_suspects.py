@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
-from pliant.observe.calibration import Pose
+from pliant.observe.calibration import SURFACE_NUMBERS, Pose
 
 BODY = pl.GridBody(pl.shapes.box(center=(0.2, 0.0, 0.0), size=(0.4, 0.1, 0.1)), 0.05)
 
@@ -69,6 +69,19 @@ def test_the_poses(film):
     off = (0.002, -0.001, 0.001, 0.004, 0.008, -0.003)
     assert "(recording_pose)" in accused(said(turned(film, range(3), off)))
     assert "(camera_pose.2)" in accused(said(turned(film, [2], off)))
+
+
+def test_the_shape(film):
+    """The body is thicker in its middle and thinner at its ends than its shape, by 1.5 mm."""
+
+    def swollen(frame):
+        return frame.depth + 1.5e-3 * np.cos(2.0 * np.pi * frame.points[:, 0] / 0.4)
+
+    wavy = replace(film, frames=[replace(f, depth=swollen(f)) for f in film.frames])
+    assert "--unknown surface_offset" in accused(said(wavy))
+    start = {"youngs_modulus": 2.2e4, "surface_offset": np.zeros(SURFACE_NUMBERS)}
+    fit = pl.reconstruct(SCENE, wavy, start, **QUICK)
+    assert fit.values["youngs_modulus"] == pytest.approx(2e4, rel=0.01)
 
 
 def test_the_depths(film):

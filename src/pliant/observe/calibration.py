@@ -18,6 +18,10 @@ from pliant.observe.observations import Frame, Observations
 
 POSE_NUMBERS = ("x", "y", "z", "turn_x", "turn_y", "turn_z")
 
+SURFACE_NUMBERS = 24
+"""Bumps of a surface. A box has four on each side: what a noisy scan makes of a side is mostly its
+mean, and more of them would be fitted to the grid's own errors."""
+
 
 @dataclass(frozen=True)
 class Calibration:
@@ -25,7 +29,7 @@ class Calibration:
 
     pose: (6,) of all that was recorded; camera_poses: (6,) of single cameras, by number, applied
     before it; places: (points, 3) [m], how far tracked points sit from where they are said to, at
-    rest.
+    rest; surface: (SURFACE_NUMBERS,) [m], how far the seen surface lies outside of the shape's.
     """
 
     time_offset: float = 0.0
@@ -34,6 +38,7 @@ class Calibration:
     depth_scale: float = 1.0
     depth_offset: float = 0.0
     places: np.ndarray | None = None
+    surface: np.ndarray | None = None
 
 
 NONE = Calibration()

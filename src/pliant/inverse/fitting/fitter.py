@@ -250,7 +250,14 @@ class Fitter:
                 continue
             begin = known.until(reached) if found is None and known is not None else None
             start, last = q if found is None else found.q, share == horizons[-1]
-            found = method.run(start, horizon, last and not rough, begin)
+            try:
+                found = method.run(start, horizon, last and not rough, begin)
+            except SolverFailure as failure:
+                if found is None or known is None:
+                    raise
+                # a short horizon led where the body does not hold together for longer
+                logging.getLogger(__name__).info("back to where the fit began: %s", failure)
+                found = method.run(q, horizon, last and not rough, known.until(reached))
         if found is None:
             raise BadInput(
                 f"No frame lies within the horizons {', '.join(f'{h:g}' for h in horizons)} of the "

@@ -29,6 +29,7 @@ from pliant.inverse.parameters.recording_blocks import (
     CAMERA_POSE,
     PLACES,
     POSE,
+    SURFACE,
     TIME,
     recording_block,
 )
@@ -48,6 +49,10 @@ of the grid look like less."""
 
 RIVAL = 0.9
 """Share of the best one's fall from which another explains the same."""
+
+FLEXIBLE = 2.0
+"""Times the best other's merit that a surface which is off must have: it bends to explain a share
+of whatever else is wrong."""
 
 SHIFT = 0.25
 """Cells by which a clamp is moved each way for the difference of two runs."""
@@ -99,6 +104,7 @@ def suspects(problem: Problem, q: np.ndarray, e: Evaluation, noise: float) -> li
         for name, own in columns.items():
             found.append(_judged(name, e, moved, own, *at[name]))
         found = [s for s in found if s is not None]
+        found, surface = _parted(found)
         best = max((s.merit for s in found), default=0.0)
         if _unexplained(e, noise) and best < RIVAL * _all_squares(e):
             found += [s for s in _clamps(problem, q, e, moved) if s is not None]
@@ -107,8 +113,15 @@ def suspects(problem: Problem, q: np.ndarray, e: Evaluation, noise: float) -> li
         log.info("nothing is suspected: %s", failure)
         return []
     scene = problem.scene
+    best = max((s.merit for s in found), default=0.0)
+    found += [s for s in surface if s.merit > FLEXIBLE * best]
     found = [s for s in found if s.merit > 0.0 and s.share > WORTH and s.matters(scene)]
     return sorted(found, key=lambda s: -s.merit)
+
+
+def _parted(found: Sequence[Suspect]) -> tuple[list[Suspect], list[Suspect]]:
+    """Without the surface, and the surface alone."""
+    return [s for s in found if s.name != SURFACE], [s for s in found if s.name == SURFACE]
 
 
 def advise_on_recording(problem: Problem, q: np.ndarray, e: Evaluation, noise: float) -> list[str]:
@@ -307,6 +320,8 @@ def _sentence(problem: Problem, q: np.ndarray, s: Suspect, *, first: bool) -> st
         return f"So would {_told(s)} ({100 * s.share:.0f} %).{lead}"
     what = _told(s)
     way = f"Let it be unknown (--unknown {s.name})."
+    if s.name == SURFACE:
+        way = f"Let it be unknown (--unknown {s.name}), or scan it again."
     if s.name.startswith("fixed["):
         way = f"Look where it really holds, and move its region{_as_unknown(problem, s)}."
     if s.mass is not None:
@@ -342,5 +357,8 @@ def _told(s: Suspect) -> str:
         return f"depths to be multiplied by {v[0]:.5g} +- {sigma[0]:.2g} (depth_scale)"
     if s.name == "depth_offset":
         return f"depths {1e3 * v[0]:+.3g} +- {1e3 * sigma[0]:.2g} mm off (depth_offset)"
+    if s.name == SURFACE:
+        size = 1e3 * np.sqrt(np.mean(v[np.isfinite(sigma)] ** 2))
+        return f"a shape whose surface is off by {size:.2g} mm here and there (surface_offset)"
     by = ", ".join(f"{1e3 * x:+.2g}" for x in v)
     return f"a clamp, {s.name}, that sits ({by}) mm beside its region"

@@ -21,9 +21,10 @@ from pliant.inverse.measuring.costs import (
     mean_curvature,
 )
 from pliant.inverse.measuring.losses import Loss
+from pliant.inverse.measuring.surface_bumps import SurfaceBumps
 from pliant.inverse.measuring.surface_slopes import SurfaceSlopes
 from pliant.inverse.motion.pullback import pull_back_residuals
-from pliant.inverse.parameters.recording_blocks import CAMERA_POSE, DEPTHS, POSE, TIME
+from pliant.inverse.parameters.recording_blocks import CAMERA_POSE, DEPTHS, POSE, SURFACE, TIME
 from pliant.observe.calibration import NONE, Calibration, Pose, Sight, recorded_centre
 from pliant.observe.curved_surface import seen_surface
 from pliant.observe.observations import Frame, Observations
@@ -139,6 +140,7 @@ class SurfaceMeasure(Measure):
         surface = fine.surface
         self._queries = SurfaceQueries(surface.positions(scene.body.nodes), surface.facets)
         self._slopes = SurfaceSlopes(surface.points)
+        self._bumps: SurfaceBumps | None = None
         self.times = [(k, f.time) for k, f in enumerate(seen.frames) if len(f)]
         self.frame_count = len(seen.frames)
         self.noise = seen.noise
@@ -146,11 +148,13 @@ class SurfaceMeasure(Measure):
 
     def corrections(self) -> list[str]:
         """See Measure."""
-        if not self._organised:
+        if self.cost_name == "pullback":
             return [TIME, POSE]
+        if not self._organised:
+            return [TIME, POSE, SURFACE]
         count = len(self._seen.cameras)
         own = [f"{CAMERA_POSE}{k}" for k in range(count)] if count > 1 else []
-        return [TIME, POSE, *DEPTHS, *own]
+        return [TIME, POSE, SURFACE, *DEPTHS, *own]
 
     def sight(self, frame: int, calibration: Calibration = NONE) -> Sight:
         """What was seen in a frame, corrected."""
@@ -188,10 +192,17 @@ class SurfaceMeasure(Measure):
             return self.noise
         return loss.sigma if loss.sigma < 0.5 * self._body.spacing else 0.0
 
+    def _surface_slopes(self, res: Residuals) -> np.ndarray:
+        if self._bumps is None:  # most fits need none
+            self._bumps = SurfaceBumps(self._surface.positions(self._body.nodes))
+        return self._bumps.slopes(res)
+
     def _by_recording(
         self, name: str, frame: Frame, seen: Sight, res: Residuals, calibration: Calibration
     ) -> np.ndarray:
         """Derivative of the residuals by one of the recording's unknowns, (m, numbers)."""
+        if name == SURFACE:
+            return self._surface_slopes(res)
         g = res.by_place()
         whole = Pose(calibration.pose, self._centre)
         if name == POSE:
@@ -229,7 +240,10 @@ class SurfaceMeasure(Measure):
         def by_recording(name: str) -> np.ndarray:
             return self._by_recording(name, self._seen.frames[frame], seen, res, calibration)
 
-        found = LinearMisfit(res.r, res.usable, along, pull, by_recording)
+        r = res.r
+        if calibration.surface is not None:
+            r = r + self._surface_slopes(res) @ calibration.surface
+        found = LinearMisfit(r, res.usable, along, pull, by_recording)
         noise, own = self._seen.noise_by, self._seen.frames[frame]
         return found if noise is None else found.times(noise.weights(own.camera, own.depth))
 

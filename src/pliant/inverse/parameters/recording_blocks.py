@@ -1,4 +1,5 @@
-"""Unknowns of a recording: its clock, its place, its depths, where tracked points really sit.
+"""Unknowns of a recording: its clock, its place, its depths, where tracked points really sit,
+how far a scanned surface is off.
 
 They are named, started, bounded and given priors like the numbers of a scene, but no motion depends
 on them: only what it is compared with does (observe.calibration). A model's parameters carry them
@@ -13,7 +14,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.dynamics.model import Block, Parameters
-from pliant.observe.calibration import POSE_NUMBERS, Calibration
+from pliant.observe.calibration import POSE_NUMBERS, SURFACE_NUMBERS, Calibration
 
 RECORDING = "recording."
 TIME = "time_offset"
@@ -21,6 +22,7 @@ POSE = "recording_pose"
 CAMERA_POSE = "camera_pose."
 """A camera's own pose is named camera_pose.<number>."""
 PLACES = "tracked_places"
+SURFACE = "surface_offset"
 DEPTHS = ("depth_scale", "depth_offset")
 
 STRIDE = 0.1
@@ -82,6 +84,8 @@ class RecordingBlock(Block):
             return replace(calibration, pose=np.array(value))
         if self.name == PLACES:
             return replace(calibration, places=np.reshape(value, (-1, 3)))
+        if self.name == SURFACE:
+            return replace(calibration, surface=np.array(value))
         if self.name.startswith(CAMERA_POSE):
             camera = int(self.name.removeprefix(CAMERA_POSE))
             poses = {**calibration.camera_poses, camera: np.array(value)}
@@ -97,6 +101,7 @@ BLOCKS: Mapping[str, RecordingBlock] = {
         RecordingBlock("depth_scale", "", "scaled"),
         RecordingBlock("depth_offset", "m", "scaled"),
         RecordingBlock(PLACES, "m", "scaled"),
+        RecordingBlock(SURFACE, "m", "scaled", SURFACE_NUMBERS),
     )
 }
 
