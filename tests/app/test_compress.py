@@ -11,7 +11,7 @@ from command_line import block, in_process, write
 
 import pliant as pl
 from pliant.app.describing.scene_files import build_scene
-from pliant.app.folders import compressed_film, film_head
+from pliant.app.folders import compressed_film, film_head, motion_at
 from pliant.app.folders.array_files import read_arrays, write_arrays
 from pliant.observe.observations import Frame
 
@@ -90,13 +90,13 @@ def test_frames_between_steps_and_a_clock(scene, seen, film, tmp_path):
 
 def test_another_machine_is_told_apart(seen, film, monkeypatch, caplog):
     """A simulation that ends elsewhere: the error grows by the difference, and that is said."""
-    own = film_head.simulate
+    own = motion_at.simulate
 
     def elsewhere(*args, **options):
         run = own(*args, **options)
         return replace(run, displacements=run.displacements + np.array([0.004, 0.0, 0.0]))
 
-    monkeypatch.setattr(film_head, "simulate", elsewhere)
+    monkeypatch.setattr(motion_at, "simulate", elsewhere)
     with caplog.at_level(logging.WARNING):
         found = compressed_film.play(film.path)
     assert len(caplog.records) == 1
@@ -108,13 +108,13 @@ def test_another_machine_is_told_apart(seen, film, monkeypatch, caplog):
 
 
 def test_rounding_of_another_machine_is_not_worth_a_word(film, monkeypatch, caplog):
-    own = film_head.simulate
+    own = motion_at.simulate
 
     def elsewhere(*args, **options):
         run = own(*args, **options)
         return replace(run, displacements=run.displacements * (1.0 + 1e-13))
 
-    monkeypatch.setattr(film_head, "simulate", elsewhere)
+    monkeypatch.setattr(motion_at, "simulate", elsewhere)
     with caplog.at_level(logging.WARNING):
         found = compressed_film.play(film.path)
     assert not caplog.records

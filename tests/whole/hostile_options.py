@@ -23,6 +23,7 @@ NUMBERS: dict[str, tuple[str, ...]] = {
     "render": ("--slice-at", "--time", "--seconds", "--azimuth", "--elevation"),
     "scan": ("--spacing",),
     "compress": ("--error", "--spacing", "--frame-rate"),
+    "texture": ("--spacing", "--frame-rate"),
 }  # fmt: skip
 COUNTS: dict[str, tuple[str, ...]] = {
     "simulate": ("--steps", "--every", "--cells-across", "--threads"),
@@ -51,6 +52,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "bench": ("--law",),
     "scan": ("--table", "--units"),
     "compress": ("--observations", "--units"),
+    "texture": ("--observations", "--units"),
 }  # fmt: skip
 ENOUGH = {"--steps": "1", "--cameras": "2", "--pixels": "16", "--points": "3"}
 """So that a value which is taken after all does not take long."""
@@ -78,7 +80,8 @@ def words_of(command: str) -> list[str]:
     """A command that works, in a folder with the scene and the run."""
     subject = {"scan": "depth", "render": "run", "export": "run", "bench": "cuboid"}
     words = [command, subject.get(command, "scene.toml")]
-    out = {"render": "a.png", "export": "a.glb", "scan": "a.npz", "compress": "a.npz"}
+    out = {"render": "a.png", "export": "a.glb", "scan": "a.npz", "compress": "a.npz",
+           "texture": "a.glb"}  # fmt: skip
     if command in ("simulate", "static", "modes", "observe", "reconstruct", "landscape", *out):
         words += ["--out", out.get(command, OUT)]
     if command == "simulate":
@@ -88,7 +91,7 @@ def words_of(command: str) -> list[str]:
     if command in ("observe", "landscape", "check-gradients"):
         for option in ("--cameras", "--pixels", "--steps"):
             words += [option, ENOUGH[option]]
-    if command in ("reconstruct", "compress"):
+    if command in ("reconstruct", "compress", "texture"):
         words += ["--observations", str(templates() / "npz")]
     return words
 

@@ -49,14 +49,14 @@ def _refined(body: Body) -> SeenSurface:
     facets, cell = body.surface.facets, body.surface.facet_cell
     share = sparse.identity(len(points), format="csr")
     for _ in range(LEVELS):
-        mean, facets = _split(len(points), facets)
+        mean, facets = split_facets(len(points), facets)
         points, share = mean @ points, mean @ share
         cell = np.tile(cell, 4)
     fine = Surface(body.locate(_onto(body, points)), facets, cell)
     return SeenSurface(fine, sparse.csr_matrix(share))
 
 
-def _split(count: int, facets: np.ndarray) -> tuple[sparse.csr_matrix, np.ndarray]:
+def split_facets(count: int, facets: np.ndarray) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Each triangle into four by the midpoints of its edges, shared with its neighbours.
 
     Returns the averages (new points, count) that make the points, and the facets.

@@ -59,16 +59,12 @@ def compress_film(
     threads: ThreadsOption = None,
 ) -> None:
     """Store a recording as the scene that explains it and what is left, within a largest error."""
-    from pliant.app.describing.scenes import find_description
-    from pliant.app.fitted.fit_directory import FitDirectory
-    from pliant.app.fitted.fit_film import fitted_film
+    from pliant.app.fitted.explained import explained
     from pliant.app.folders.compressed_film import compress
-    from pliant.app.folders.film_head import Sighting
     from pliant.app.folders.films import length_in_metres
-    from pliant.app.folders.runs import open_scene
     from pliant.app.pictures.residual_picture import draw_residual
     from pliant.observe.depth_png import image_files
-    from pliant.observe.files import image_steps, load_observations
+    from pliant.observe.files import image_steps
 
     path = Path(out)
     if path.suffix != ".npz":
@@ -76,27 +72,17 @@ def compress_film(
     require_free_file(path, overwrite=overwrite)
     largest = length_in_metres("--error", error)
     set_machine(device, threads)
-    sighting = Sighting()
-    if Path(subject).is_dir() and FitDirectory(subject).exists:
-        if spacing is not None or cells_across is not None:
-            raise BadInput(f"{subject}: holds a fit, whose cells are given.")
-        fit = fitted_film(subject)
-        scene, folder = fit.scene, Path(observations or fit.folder)
-        if observations is None or folder.absolute() == fit.folder.absolute():
-            sighting = fit.sighting
-            units = units or fit.asked.get("units")
-            frame_rate = frame_rate or fit.asked.get("frame_rate")
-    elif observations is None:
-        raise BadInput("--observations names the recording that SCENE is to explain.")
-    else:
-        description = Fineness(spacing, cells_across).of(find_description(subject))
-        scene, folder = open_scene(description, None, subject), Path(observations)
-    seen = load_observations(folder, units=units, frame_rate=frame_rate, scene=scene)
-    steps = image_steps(folder, units)
+    told = explained(
+        subject, observations, fineness=Fineness(spacing, cells_across), units=units,
+        frame_rate=frame_rate,
+    )  # fmt: skip
+    folder = told.folder
+    steps = image_steps(folder, told.units)
     with progress("compressing (per cent)", 100) as shown:
         try:
             found = compress(
-                scene, seen, path, error=largest, image_steps=steps, sighting=sighting,
+                told.scene, told.seen, path, error=largest, image_steps=steps,
+                sighting=told.sighting,
                 progress=lambda done, total: shown.reach(100 * done // max(total, 1)),
             )  # fmt: skip
         except BadInput as complaint:

@@ -35,7 +35,9 @@ from pliant.app.terminal.film_options import (
 from pliant.core.errors import BadInput
 from pliant.core.files import require_writable, write_json
 from pliant.core.lengths import length
+from pliant.dynamics.trajectory import Trajectory
 from pliant.observe.files import LAYOUTS, RECORD, save_observations
+from pliant.observe.observations import Observations
 
 
 def register(app: typer.Typer) -> None:
@@ -66,6 +68,14 @@ def film_scene(
     layout: Annotated[
         str, typer.Option("--layout", help=f"Files to write: {', '.join(LAYOUTS)}.")
     ] = "npz",
+    colours: Annotated[
+        bool,
+        typer.Option(
+            "--colours",
+            help="Paint the body with stripes, two pixels wide, and film colours, too "
+            "(for pliant texture).",
+        ),
+    ] = False,
     steps: StepsOption = None,
     shape: ShapeOption = None,
     shape_units: ShapeUnitsOption = None,
@@ -94,6 +104,8 @@ def film_scene(
     run = motion_of(scene, shape=file, steps=steps, fineness=fineness)
     seen = film.take(run)
     save_observations(seen, folder, layout)
+    if colours:
+        _film_colours(run, seen, folder)
     write_json(folder / TRUTH, scene_values(run.scene))
     result = {
         "title": (run.scene.source or {}).get("title", ""),
@@ -110,6 +122,21 @@ def film_scene(
         f"files in {folder}; next: {_next(scene, file, fineness, folder)}",
     ]
     answer(result, lines, as_json=as_json)
+
+
+def _film_colours(run: Trajectory, seen: Observations, folder: Path) -> None:
+    """Colour images of the same frames, of a body that is painted with stripes."""
+    from pliant.app.folders.painting import pixel_width
+    from pliant.observe.colour_files import FOLDERS, write_colour_png
+    from pliant.observe.colour_film import film_colours, stripes
+
+    paint = stripes(2.0 * pixel_width(seen.cameras, run.scene.body.nodes))
+    films = film_colours(run, seen.cameras, paint, frames=range(1, len(run.times)))
+    for k, views in enumerate(films):
+        for number, image in enumerate(views):
+            place = folder / FOLDERS[0] / f"camera_{number:02d}"
+            place.mkdir(parents=True, exist_ok=True)
+            write_colour_png(place / f"{k:05d}.png", image)
 
 
 def _next(scene: str, shape: ShapeFile | None, fineness: Fineness, folder: Path) -> str:

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from pliant.app.describing.typed_files import FilmTable, checked
+from pliant.app.folders.motion_at import Progress, nodes_at
 from pliant.core.errors import BadInput
 from pliant.dynamics.scene import Scene
-from pliant.dynamics.simulate import simulate
-from pliant.inverse.motion.moment import Moment
 from pliant.observe.calibration import Pose
 from pliant.observe.camera import Camera
 from pliant.observe.curved_surface import seen_surface
@@ -25,10 +24,6 @@ FORMAT = "pliant film 1"
 
 MOST_PIXELS = 10**9
 """Of all images of a film; a bit each is read before anything else is known of them."""
-
-MOST_STEPS = 1_000_000
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -107,12 +102,8 @@ class Film:
         body, t = scene.body, self.table
         if body.dim != 3:
             raise BadInput("Depth cameras see 3D bodies only.")
-        moments = [Moment.at(k, time + t.time_offset, scene.dt) for k, time in enumerate(t.times)]
-        steps = max(m.last for m in moments)
-        if steps > MOST_STEPS:
-            raise BadInput(f"Its last frame is {steps} time steps away: check the times.")
-        told = None if progress is None else (lambda step: progress(step, steps))
-        run = simulate(scene, steps, progress=told)
+        times = [time + t.time_offset for time in t.times]
+        motion = nodes_at(scene, times, progress)
         surface = seen_surface(body).surface
         queries = SurfaceQueries(surface.positions(body.nodes), surface.facets)
 
@@ -125,10 +116,8 @@ class Film:
             out[hits.item] = self.values_of(index, own, depth)
             return out
 
-        for m in moments:
-            pair = [(run.displacements[i], run.velocities[i]) for i in (m.step, m.last)]
-            u = m.mix(pair[0], pair[1])[0]
-            queries.move(surface.points.matrix @ (body.nodes + u))
+        for nodes in motion:
+            queries.move(surface.points.matrix @ nodes)
             yield values
 
 

@@ -96,7 +96,10 @@ def write_gltf(
         "meshes": [mesh],
         "materials": [{"name": name, "doubleSided": True}],
     }
-    document["materials"][0]["pbrMetallicRoughness"] = _material(buffer, document, motion.look)
+    plain = _material(buffer, document, motion.look)
+    if motion.colours is not None:
+        plain |= {"baseColorFactor": [1.0, 1.0, 1.0, 1.0], "roughnessFactor": 1.0}
+    document["materials"][0]["pbrMetallicRoughness"] = plain
     if targets:
         primitive["targets"] = targets
         mesh["weights"] = [0.0] * len(targets)
@@ -146,6 +149,10 @@ def _geometry(
                 primitive["attributes"]["TEXCOORD_0"] = buffer.add(
                     downward, "VEC2", target=ARRAY, bounds=False
                 )
+            if motion.colours is not None:
+                primitive["attributes"]["COLOR_0"] = buffer.add(
+                    _linear(motion.colours), "VEC3", target=ARRAY, bounds=False
+                )
         else:
             moved, turned = positions - first[0], _unit(normals) - first[1]
             targets.append(
@@ -157,6 +164,12 @@ def _geometry(
         if progress is not None:
             progress(k + 1)
     return primitive, targets
+
+
+def _linear(colours: np.ndarray) -> np.ndarray:
+    """sRGB to the linear light that glTF's vertex colours are (IEC 61966-2-1)."""
+    bright = ((colours + 0.055) / 1.055) ** 2.4
+    return np.where(colours <= 0.04045, colours / 12.92, bright)
 
 
 def _unit(normals: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ class SurfaceMotion:
     """Triangles (t, 3) carried by nodes that move.
 
     look: of the file that the mesh comes from; its vertices and triangles are then those written.
+    colours: (vertices, 3) in 0 .. 1 (sRGB) where the vertices are painted.
     times: (frames,) [s]; nodes: (frames, nodes, 3) positions [m]; steps: (frames,) labels.
     """
 
@@ -24,6 +25,7 @@ class SurfaceMotion:
     nodes: np.ndarray
     steps: np.ndarray
     look: MeshLook | None = None
+    colours: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.times)

@@ -30,6 +30,8 @@ COMMANDS = {
     "compress": "Store a recording as the scene that explains it and what is left, within a "
     "largest error.",
     "play": "Simulate the scene of a compressed film, add what it left, and write the recording.",
+    "texture": "Map the colour images of a recording back to the body and fuse them, finer than "
+    "one image.",
     "landscape": "Map the cost of SCENE over two unknowns and draw the path of a fit into it.",
     "check-gradients": "Compare adjoint, tangent, complex step and central difference of SCENE's "
     "cost, per unknown.",
