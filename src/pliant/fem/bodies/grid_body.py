@@ -42,6 +42,11 @@ AXES = ("shape", "world")
 
 PIECES = ("all", "largest")
 
+MOST_SAMPLES = 4
+"""Of a field that is finer than the cells, along a cell's edge. A beam four cells across, known to
+a seventh of a cell, loses 0.2 % of its volume with four, 4 % with one, and its first frequency is
+0.3 and 7 % too low."""
+
 LARGEST_SUBDIVISION = 8
 """Fine cells along the edge of a cell; beyond it rounding of the moments outweighs the gain."""
 
@@ -83,13 +88,16 @@ def grid_body(
     (fem.cutting.sharp_cut); smooth shapes are cut by their distance at the lattice's nodes
     (fem.cutting.cutcells), shifted so that their volume is right (fem.cutting.volume_shift). A
     sampled field without `spacing` keeps its own lattice, other shapes get one that suits them
-    (fem.bodies.default_spacing). subdivisions: every shape is cut by its distance as it is,
-    sampled so many times finer than the lattice (1: at its nodes), which rounds edges off within
-    such a fine cell and shrinks what is round. pieces="largest" keeps the cells of the largest
-    piece only (fem.bodies.loose_pieces). ghost_penalty = 0 switches the stabilisation
-    of small cuts off (for studies). told_of: look for pieces, and say so in the body's `warnings`.
+    (fem.bodies.default_spacing); a field that is finer than the cells is sampled within them.
+    subdivisions: every shape is cut by its distance as it is, sampled so many times finer than the
+    lattice (1: at its nodes), which rounds edges off within such a fine cell and shrinks what is
+    round. pieces="largest" keeps the cells of the largest piece only (fem.bodies.loose_pieces).
+    ghost_penalty = 0 switches the stabilisation of small cuts off (for studies). told_of: look for
+    pieces, and say so in the body's `warnings`.
     """
-    s = 1 if subdivisions is None else _checked_subdivisions(subdivisions)
+    s = _samples_a_cell(shape, spacing)
+    if subdivisions is not None:
+        s = _checked_subdivisions(subdivisions)
     if axes not in AXES:
         raise BadInput(f"axes must be 'shape' or 'world', not {axes!r}.")
     if pieces not in PIECES:
@@ -103,7 +111,7 @@ def grid_body(
     if subdivisions is None:
         cut = _sharp(shape, phi, origin + h * first, h)
         if cut is None:
-            phi = shifted(shape, phi, origin + h * first, h)
+            phi = shifted(shape, phi, origin + h * first, h / s)
         elif told_of or pieces == "largest":
             count, piece = _sharp_pieces(cut, phi)
             cut = _largest(cut, piece) if count > 1 and pieces == "largest" else cut
@@ -271,6 +279,13 @@ def _no_inside(h: float) -> BadInput:
     return BadInput(
         f"The shape has no inside at spacing {h:g}: use a smaller spacing or a larger shape."
     )
+
+
+def _samples_a_cell(shape: Shape, spacing: float | None) -> int:
+    """How finely a shape is sampled within a cell [m]: as finely as a field of samples knows it."""
+    if not isinstance(shape, SampledField) or spacing is None or not spacing > 0.0:
+        return 1
+    return int(np.clip(np.round(min(spacing / shape.spacing, MOST_SAMPLES)), 1, MOST_SAMPLES))
 
 
 def _checked_subdivisions(count: int) -> int:
