@@ -1,11 +1,10 @@
-"""A body that is held on less than a region covers, or on more, says so."""
+"""A mesh that is held on less than a region covers says so."""
 
 import numpy as np
 import pytest
 
 import pliant as pl
 from pliant.dynamics.mesh_walls import mesh_wall_warnings
-from pliant.dynamics.thin_walls import thin_wall_warnings
 
 
 def bar():
@@ -48,28 +47,3 @@ def test_a_region_that_ends_at_nodes_is_not():
 def test_runs_say_it():
     run = pl.simulate(scene(0.009), 2)
     assert any("a mesh is held at its nodes" in w for w in run.warnings())
-
-
-@pytest.mark.parametrize(
-    ("sticks_out", "told"), [(0.0, False), (0.001, True), (0.01, True), (0.15, False)]
-)
-def test_a_clamp_that_ends_in_thin_layers_says_so(sticks_out, told):
-    """In cells; 0.001 is 4.5 % too stiff in its first frequency, 0.15 and 0 are right to 1.1 %."""
-    h = 0.005
-    sides = np.array([0.1, 0.03, 0.03]) + 2.0 * sticks_out * h
-    body = pl.GridBody(pl.shapes.box(center=(0.05, 0.0, 0.0), size=tuple(sides)), h)
-    end = pl.Fixed(pl.shapes.box(center=(-0.015, 0.0, 0.0), size=(0.034, 0.1, 0.1)))
-    scene = pl.Scene(body, pl.Material(2e5, 0.45, 1000.0), fixed=[end])
-    words = thin_wall_warnings(scene)
-    assert len(words) == told
-    if told:
-        assert "less than 2 % is filled" in words[0]
-        assert "Use a spacing of 0.00475" in words[0]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_clamps_of_round_bodies_have_nothing_to_say(seed):
-    place = tuple(np.random.default_rng(seed).uniform(0.0, 0.1, 3))
-    body = pl.GridBody(pl.shapes.torus(major=1.0, minor=0.35).translated(place), 0.1)
-    top = pl.Fixed(pl.shapes.box(center=(0.0, 1.35, 0.0), size=(1.0, 0.3, 1.0)))
-    assert thin_wall_warnings(pl.Scene(body, pl.Material(2e3, 0.3, 1.0), fixed=[top])) == []

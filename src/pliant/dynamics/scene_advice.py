@@ -9,7 +9,6 @@ from pliant.dynamics.mesh_walls import mesh_wall_warnings
 from pliant.dynamics.own_weight import weight_warning
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.step_quality import step_warnings
-from pliant.dynamics.thin_walls import thin_wall_warnings
 
 
 def run_warnings(
@@ -21,7 +20,6 @@ def run_warnings(
         *weight_warning(scene),
         *locking_warning(scene),
         *mesh_wall_warnings(scene),
-        *thin_wall_warnings(scene),
         *_inversion_warning(scene, times, inverted),
         *(step_warnings(scene, velocities) if made.finite_elements else []),
         *made.run_warnings(),
@@ -48,7 +46,6 @@ def cautions(scene: Scene, labels: Sequence[str], values: np.ndarray) -> list[st
         *_integrator_damping(scene, labels),
         *locking_warning(scene),
         *mesh_wall_warnings(scene),
-        *thin_wall_warnings(scene),
         *_given_density(scene, labels, values),
         *scene.constitution.cautions(),
     ]

@@ -218,7 +218,7 @@ def build_walls(
     else:
         eta_lam = stiffer * _largest_ratio(body, cell, points, entry, support, by_mu=False)
     if slips:
-        free = np.concatenate([free_shares(body, p) for p, _ in pieces])
+        free = np.concatenate([_free_shares(body, p) for p, _ in pieces])
         slack = np.minimum(free / RIM_SHARE, 1.0) * body.spacing / RIM  # adds to the slip 1 / eta
         eta_mu, eta_lam = (eta / (1.0 + slack * eta_mu) for eta in (eta_mu, eta_lam))
     by_lam, by_mu = _penalties(points, entry, axes, eta_lam, eta_mu, mean)
@@ -243,7 +243,7 @@ def build_walls(
     )  # fmt: skip
 
 
-def free_shares(body: Body, p: FacetPoints) -> np.ndarray:
+def _free_shares(body: Body, p: FacetPoints) -> np.ndarray:
     """Share of the surface around each of the wall's cells (ascending) that the wall leaves free.
 
     Around: in the cell and those that share a node with it, so that a share changes continuously
