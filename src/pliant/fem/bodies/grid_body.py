@@ -16,6 +16,7 @@ from pliant.fem.cutting.cutcells import cut_cells
 from pliant.fem.cutting.ghost import GHOST_PENALTY, GhostPenalty, fading, ghost_weights
 from pliant.fem.cutting.sharp_cut import added_moments, is_sharp, sharp_cut
 from pliant.fem.cutting.surface_states import SNAP
+from pliant.fem.cutting.thin_layers import layer_roots
 from pliant.fem.cutting.volume_shift import shifted
 from pliant.fem.forces.cells import (
     GRID,
@@ -120,12 +121,13 @@ def grid_body(
         count = 1 + int(of_node.max(initial=0))
         if count > 1 and pieces == "largest":
             cut = _sampled(_without_others(phi, fine, of_node), s, h)[0]
+    cut = _without_thin_layers(cut)
     several = count > 1 and pieces == "all"
     warnings = (told(shape, count, h),) if several and told_of else ()
     whole, moments = cut.cells, cut.moments
     cells, lattice, cell_lattice = whole.cells, whole.lattice, whole.cell_lattice
     dim = phi.ndim
-    is_full = moments.reshape(len(cells), -1)[:, 0] > 1.0 - 1e-12
+    is_full = np.abs(moments.reshape(len(cells), -1)[:, 0] - 1.0) < 1e-12
     geometry_row, table, node_volumes, pairs = _geometry(moments, is_full, h)
 
     weight = np.zeros((len(lattice), 3))
@@ -261,6 +263,24 @@ def _largest(cut: _Cut, piece: np.ndarray) -> _Cut:
         lattice_cells(active), cut.moments[kept], points[used],
         corners.reshape(-1, cut.facets.shape[1]), renumbered[cut.facet_cell[facets]],
     )  # fmt: skip
+
+
+def _without_thin_layers(cut: _Cut) -> _Cut:
+    """The same with thin layers of cells as parts of the cells under them."""
+    old = cut.cells
+    dim = old.cell_lattice.shape[1]
+    points = cut.points.at(old.lattice) if isinstance(cut.points, Embedding) else cut.points
+    fill = cut.moments.reshape(len(old.cells), -1)[:, 0]
+    root = layer_roots(old.cell_lattice, fill, points, cut.facets, cut.facet_cell)
+    kept = root == np.arange(len(root))
+    if kept.all():
+        return cut
+    active = np.zeros(tuple(n - 1 for n in old.index_of.shape), bool)
+    active[tuple(old.cell_lattice[kept].T)] = True
+    owner = (np.cumsum(kept) - 1)[root]
+    offset = old.cell_lattice - old.cell_lattice[root]
+    moments = added_moments(cut.moments, offset, np.ones(dim), owner, int(kept.sum()))
+    return _Cut(lattice_cells(active), moments, points, cut.facets, owner[cut.facet_cell])
 
 
 def _without_others(phi: np.ndarray, lattice: np.ndarray, piece: np.ndarray) -> np.ndarray:
