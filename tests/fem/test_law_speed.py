@@ -90,7 +90,7 @@ def test_a_past_saves_iterations():
     """
     taken = []
     for forgetful in (False, True):
-        system = ImplicitModel(replace(held_bar(), gravity=(0.0, -2.0, 0.0)))
+        system = ImplicitModel(replace(held_bar(spacing=0.055), gravity=(0.0, -2.0, 0.0)))
         state = system.initial_state()
         for _ in range(30):
             if forgetful:
@@ -100,7 +100,7 @@ def test_a_past_saves_iterations():
         late = system.newton_records[10:]
         taken.append([sum(r.iterations for r in late), sum(r.solver_iterations for r in late)])
     assert taken[0][0] <= taken[1][0]
-    assert taken[0][1] < 0.8 * taken[1][1]  # measured: 129 against 169
+    assert taken[0][1] < 0.8 * taken[1][1]  # measured: 141 against 183
 
 
 def test_same_bits_at_walls_for_one_and_two_threads():

@@ -108,9 +108,10 @@ def grid_body(
     phi, first, origin, h = lattice_distances(shape, spacing, s)
     if not np.isfinite(phi).all():
         raise BadInput("The shape has distances that are not numbers; check its parameters.")
-    cut, count = None, 1
+    cut, count, sharp = None, 1, False
     if subdivisions is None:
         cut = _sharp(shape, phi, origin + h * first, h)
+        sharp = cut is not None
         if cut is None:
             phi = shifted(shape, phi, origin + h * first, h / s)
         elif told_of or pieces == "largest":
@@ -121,7 +122,8 @@ def grid_body(
         count = 1 + int(of_node.max(initial=0))
         if count > 1 and pieces == "largest":
             cut = _sampled(_without_others(phi, fine, of_node), s, h)[0]
-    cut = _without_thin_layers(cut)
+    if subdivisions is None and (sharp or s > 1):  # what is smooth has no flat sides
+        cut = _without_thin_layers(cut)
     several = count > 1 and pieces == "all"
     warnings = (told(shape, count, h),) if several and told_of else ()
     whole, moments = cut.cells, cut.moments
