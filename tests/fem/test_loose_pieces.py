@@ -113,8 +113,8 @@ def test_the_ears_of_a_bunny():
         largest = pl.GridBody(shape, spacing, pieces="largest", **how)
         assert surface_pieces(largest) == 1
         lost.append(1.0 - largest.volume / pl.GridBody(shape, spacing, **how).volume)
-    assert lost[0] > 5e-4
-    assert max(lost[1:]) < 1e-4  # the field has a speck of its own that no spacing joins
+    assert lost[0] > 1e-4
+    assert max(lost[1:]) < 1e-5  # the field has a speck of its own that no spacing joins
 
 
 def test_lengths_have_sensible_units():
