@@ -1,0 +1,3 @@
+"""x"""
+def domain_reduction(scene, own):
+    raise NotImplementedError
