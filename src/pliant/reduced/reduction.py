@@ -12,11 +12,14 @@ from pliant.dynamics.scene import Scene
 from pliant.fem.bodies.body import Body
 from pliant.fem.cutting.cell_quadrature import cell_quadrature
 from pliant.reduced.point_forces import Points
-from pliant.reduced.spans import ScalarSpan, Span
+from pliant.reduced.spans import Piece, ScalarSpan, Span
 
 STIFF_BULK = 4.0
 """Ratio lambda / mu (4: Poisson's ratio 0.4) from which a cell counts with its mean gradient alone:
 more points would forbid what the cells' mean dilatation allows."""
+
+NOTHING = 1e-13
+"""Share of a function's largest gradient below which it has none: rounding of its weights."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +38,40 @@ class Reduction:
 
 
 def gradient_span(
-    body: Body, span: Span, cells: np.ndarray, gradients: np.ndarray
+    body: Body,
+    span: Span,
+    cells: np.ndarray,
+    gradients: np.ndarray,
+    groups: np.ndarray | None = None,
 ) -> Span:
-    """From q to du/dX at points of `cells` (p,) with shape gradients (p, k, 3): rows (p, dim)."""
+    """From q to du/dX at points of `cells` (p,) with shape gradients (p, k, 3): rows (p, dim).
+
+    groups: ascending numbers of the points; functions that vanish throughout a group are left out
+    there.
+    """
     d, nodes = body.dim, body.cells[cells]
     p, k = nodes.shape
     if isinstance(span, ScalarSpan):
         rows = np.matmul(gradients[:, :, :d].transpose(0, 2, 1), span.dense()[nodes])
-        return ScalarSpan.of(rows.reshape(p * d, -1), d)
+        rows = rows.reshape(p * d, -1)
+        return ScalarSpan.of(rows, d) if groups is None else _in_pieces(rows, groups, d)
     from scipy import sparse
 
     columns = np.broadcast_to(nodes[:, None, :], (p, d, k)).reshape(-1)
     values = gradients[:, :, :d].transpose(0, 2, 1).reshape(-1)
     start = np.arange(0, p * d * k + 1, k)
     return span.carried(sparse.csr_matrix((values, columns, start), (p * d, len(body.nodes))))
+
+
+def _in_pieces(rows: np.ndarray, groups: np.ndarray, dim: int) -> ScalarSpan:
+    cuts = [0, *(np.flatnonzero(np.diff(groups)) + 1), len(groups)]
+    size, pieces = np.abs(rows).max(axis=0), []
+    for first, last in zip(cuts[:-1], cuts[1:], strict=True):
+        own = rows[first * dim : last * dim]
+        columns = np.flatnonzero(np.abs(own).max(axis=0) > NOTHING * size)
+        part = np.ascontiguousarray(own[:, columns])
+        pieces.append(Piece(first * dim, last * dim, columns, part))
+    return ScalarSpan(pieces, rows.shape[1], dim)
 
 
 @dataclass(frozen=True)
@@ -83,11 +106,17 @@ def quadrature(scene: Scene, *, means: bool | None = None) -> Rule:
     )
 
 
-def all_points(scene: Scene, span: Span) -> Points:
-    """The points of all cells: the forces are then those of the cells, projected."""
+def all_points(scene: Scene, span: Span, segments: np.ndarray | None = None) -> Points:
+    """The points of all cells: the forces are then those of the cells, projected.
+
+    segments: (cells,) piece of the body that each cell belongs to.
+    """
     rule = quadrature(scene)
-    kept = rule.weights > 0.0
+    kept = np.flatnonzero(rule.weights > 0.0)
+    groups = None
+    if segments is not None:
+        kept = kept[np.argsort(segments[rule.cells[kept]], kind="stable")]
+        groups = segments[rule.cells[kept]]
     cells = rule.cells[kept]
-    return Points(
-        rule.weights[kept], cells, gradient_span(scene.body, span, cells, rule.gradients[kept])
-    )
+    gradients = gradient_span(scene.body, span, cells, rule.gradients[kept], groups)
+    return Points(rule.weights[kept], cells, gradients)
