@@ -14,9 +14,9 @@ import numpy as np
 
 from pliant.dynamics.scene import Scene
 from pliant.fem.forces.mass import MassMatrix
-from pliant.reduced.domain_weights import Fading, elastic_weights, harmonic_weights
-from pliant.reduced.reduction import Reduction, all_points
-from pliant.reduced.segments import Segments, segmented
+from pliant.reduced.domain_weights import elastic_weights, harmonic_weights
+from pliant.reduced.reduction import Domains
+from pliant.reduced.segments import segmented
 from pliant.reduced.spans import ScalarSpan
 
 TWICE = 1e-7
@@ -25,13 +25,12 @@ TWICE = 1e-7
 KINDS = {"elastic": elastic_weights, "harmonic": harmonic_weights}
 
 
-def domain_reduction(scene: Scene, numbers: Any) -> Reduction:
-    """The reduction that a scene's numbers ask for."""
+def domain_span(scene: Scene, numbers: Any) -> tuple[ScalarSpan, Domains]:
+    """The span that a scene's numbers ask for."""
     segments = segmented(scene.body, numbers.domains)
     fading = KINDS[numbers.weights](scene, segments)
-    span = domain_span(scene, segments, fading)
-    points = all_points(scene, span, segments.of)
-    return Reduction(span, points, weights=fading.weights, segments=segments.of)
+    own = Domains(segments.seeds, segments.of, fading.weights, fading.direction)
+    return quadratic_span(scene, own), own
 
 
 def polynomials(places: np.ndarray, degree: int = 2) -> np.ndarray:
@@ -49,18 +48,16 @@ def polynomials(places: np.ndarray, degree: int = 2) -> np.ndarray:
     return np.stack(out, axis=1)
 
 
-def domain_span(
-    scene: Scene, segments: Segments, fading: Fading, *, degree: int = 2
-) -> ScalarSpan:
-    """The functions of all domains, (nodes, functions)."""
+def quadratic_span(scene: Scene, domains: Domains, *, degree: int = 2) -> ScalarSpan:
+    """The functions of all domains; degree: of their polynomials, 2 unless compared with less."""
     body = scene.body
     mass = MassMatrix(body)
     mass.set_density(scene.cell_material.densities(len(body.cells)))
     M = mass.to_scipy()
     found = []
-    for j, seed in enumerate(segments.seeds):
+    for j, seed in enumerate(domains.seeds):
         x = body.nodes - seed
-        own = polynomials(x / float(np.abs(x).max()), degree) * fading.weights[:, j : j + 1]
+        own = polynomials(x / float(np.abs(x).max()), degree) * domains.weights[:, j : j + 1]
         found.append(_independent(own, M))
     return ScalarSpan.of(_not_twice(np.hstack(found), M), body.dim)
 

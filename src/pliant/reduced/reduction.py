@@ -18,23 +18,35 @@ STIFF_BULK = 4.0
 """Ratio lambda / mu (4: Poisson's ratio 0.4) from which a cell counts with its mean gradient alone:
 more points would forbid what the cells' mean dilatation allows."""
 
+MANY = 60_000
+"""Points of a body, beyond which each cell has one. A beam of n cells across is then too soft in
+bending by 1 / n^2."""
+
 NOTHING = 1e-13
 """Share of a function's largest gradient below which it has none: rounding of its weights."""
+
+
+@dataclass(frozen=True)
+class Domains:
+    """seeds: (domains, dim); segments: (cells,) whose each cell is; weights: (nodes, domains)."""
+
+    seeds: np.ndarray
+    segments: np.ndarray
+    weights: np.ndarray
+    direction: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class Reduction:
     """span: from q to the displacements of the nodes. points: where the law is evaluated.
 
-    report: what making it took and how good it is, for records of a run. labels: what the numbers
-    are, piece by piece. domains: which piece of the body each cell belongs to, if it has any.
+    report: what making it took and how good it is, for records of a run.
     """
 
     span: Span
     points: Points
     report: dict[str, float] = field(default_factory=dict)
-    weights: np.ndarray | None = None
-    segments: np.ndarray | None = None
+    domains: Domains | None = None
 
 
 def gradient_span(
@@ -86,7 +98,8 @@ class Rule:
 def quadrature(scene: Scene, *, means: bool | None = None) -> Rule:
     """All points of the cells' quadrature; means: one in each, with the cell's mean gradient.
 
-    By itself, means where the material is nearly incompressible and its dilatation averaged.
+    By itself, means where the material is nearly incompressible and its dilatation averaged, and
+    where there are more than MANY points: cells that many are thin.
     """
     body = scene.body
     rule = cell_quadrature(body, dilatation=scene.dilatation)
@@ -95,6 +108,7 @@ def quadrature(scene: Scene, *, means: bool | None = None) -> Rule:
     if means is None:
         lam, mu = scene.constitution.moduli()
         means = scene.dilatation == "mean" and float(np.max(lam / mu)) > STIFF_BULK
+        means = means or weights.size > MANY
     cells = np.arange(len(body.cells))
     if means:
         total = weights.sum(axis=1)
