@@ -2,27 +2,32 @@
 
     A dx = -g(x),   A = dg/dx
 
-A factor of an earlier A serves as long as each iteration leaves less than `KEEP` of the residual:
-at a hundred numbers a new tangent costs some ten residuals. A step is cut while the slope dx . g
-has turned to more than it was: g is nearly everywhere the gradient of a convex energy.
+At a hundred numbers a new tangent costs some twenty residuals. So a factor of an earlier A serves,
+corrected by what the iterations since have shown of A (limited-memory BFGS, Nocedal 1980, with that
+factor as its start), as long as each iteration leaves less than `KEEP` of the residual. A step is
+cut while the slope dx . g has turned to more than it was: g is nearly everywhere the gradient of a
+convex energy.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dpotrf, dpotrs  # pyright: ignore[reportAttributeAccessIssue]
 
 from pliant.core.errors import SolverFailure
 
-KEEP = 0.25
+KEEP = 0.3
 """Share of the residual that an iteration with an old factor may leave before A is made anew."""
 
 MOST = 60
-"""Iterations; two to five are usual, and one with an old factor."""
+"""Iterations; three to six are usual."""
 
 CUTS = 12
 """Halvings of a step."""
+
+SHOWN = 10
+"""Pairs of steps and changes of the residual that are remembered."""
 
 ROUNDING = 1e-12
 """Share of the forces' size below which no balance can be told."""
@@ -45,10 +50,30 @@ class DenseNewton:
     def __init__(self) -> None:
         self._factor: np.ndarray | None = None
         self._token: object = None
+        self._pairs: list[tuple[np.ndarray, np.ndarray, float]] = []
 
     def forget(self) -> None:
         """Start without a past."""
         self._factor = None
+        self._pairs.clear()
+
+    def _direction(self, g: np.ndarray) -> np.ndarray:
+        """- A^-1 g, A as the factor and the pairs know it."""
+        q, shares = g.copy(), []
+        for s, y, sy in reversed(self._pairs):
+            share = float(s @ q) / sy
+            q -= share * y
+            shares.append(share)
+        q = dpotrs(self._factor, q, lower=1)[0]
+        for (s, y, sy), share in zip(self._pairs, reversed(shares), strict=True):
+            q += (share - float(y @ q) / sy) * s
+        return -q
+
+    def _remember(self, s: np.ndarray, y: np.ndarray) -> None:
+        sy = float(s @ y)
+        if sy > 0.0:
+            self._pairs.append((s, y, sy))
+            del self._pairs[:-SHOWN]
 
     def solve(
         self,
@@ -65,7 +90,8 @@ class DenseNewton:
         token: what the kept factor belongs to, such as the scheme. Raises SolverFailure.
         """
         if token != self._token:
-            self._factor, self._token = None, token
+            self._token = token
+            self.forget()
         target = max(tolerance, ROUNDING) * scale
         g = residual(x)
         size, factors = _norm(g), 0
@@ -76,25 +102,28 @@ class DenseNewton:
                 return Found(x, size, target, iteration, factors)
             old = self._factor is not None
             if not old:
+                self.forget()
                 self._factor = _factorised(tangent, x)
                 factors += 1
-            dx = -dpotrs(self._factor, g, lower=1)[0]
-            slope = float(dx @ g)
-            share, g_next = 1.0, residual(x + dx)
+            dx = self._direction(g)
+            slope, moved = float(dx @ g), x + dx
+            g_next = residual(moved)
             if old and not _norm(g_next) <= KEEP * size:
                 if _norm(g_next) < size:  # what was gained is kept
-                    x, g, size = x + dx, g_next, _norm(g_next)
+                    x, g, size = moved, g_next, _norm(g_next)
                 self._factor = None
                 continue
             for _ in range(CUTS):
                 after = float(dx @ g_next)
                 if np.isfinite(_norm(g_next)) and abs(after) <= max(abs(slope), dx.size * target):
                     break
-                share *= 0.5
-                g_next = residual(x + share * dx)
+                dx = 0.5 * dx
+                moved = x + dx
+                g_next = residual(moved)
             else:
                 break
-            x, g = x + share * dx, g_next
+            self._remember(dx, g_next - g)
+            x, g = moved, g_next
             before, size = size, _norm(g)
             if size > KEEP * before:
                 self._factor = None

@@ -5,7 +5,7 @@
 x the place relative to the seed, x~ its squares and x^ its mixed products: 10 scalar functions a
 domain in space, 30 numbers (in the plane 6 and 12). The functions of a domain are made orthonormal
 by their masses, which changes the numbers and not the motions; what domains that cover each other
-have twice is left out.
+have twice is left out. Those of a body that nothing holds begin with 1 and the coordinates.
 """
 
 from typing import Any
@@ -55,6 +55,9 @@ def quadratic_span(scene: Scene, domains: Domains, *, degree: int = 2) -> Scalar
     mass.set_density(scene.cell_material.densities(len(body.cells)))
     M = mass.to_scipy()
     found = []
+    if not scene.fixed:  # to rounding, whatever is left out of the domains
+        X = body.nodes - body.nodes.mean(axis=0)
+        found.append(_independent(polynomials(X / float(np.abs(X).max()), 1), M))
     for j, seed in enumerate(domains.seeds):
         x = body.nodes - seed
         own = polynomials(x / float(np.abs(x).max()), degree) * domains.weights[:, j : j + 1]

@@ -33,7 +33,7 @@ class Span(Protocol):
         ...
 
     def gram(self, blocks: np.ndarray) -> np.ndarray:
-        """B^T A B, (size, size); blocks (groups, w, dim, w, dim) couple w rows in succession."""
+        """B^T A B, (size, size); symmetric blocks (groups, w, dim, w, dim) couple w rows each."""
         ...
 
     def carried(self, matrix: Any) -> "Span":
@@ -100,16 +100,26 @@ class ScalarSpan:
     def gram(self, blocks: np.ndarray) -> np.ndarray:
         """See Span: for each pair of components a product of the functions."""
         d, w = self.dim, blocks.shape[1]
+        pairs = [(i, j) for i in range(d) for j in range(i, d)]
+        left_of, right_of = (np.array(ends) for ends in zip(*pairs, strict=True))
         out = np.zeros((self.functions, d, self.functions, d))
         for p in self.pieces:
             groups, k = (p.last - p.first) // w, len(p.columns)
             own = blocks[p.first // w : p.last // w]
             rows = p.rows.reshape(groups, w, k)
-            # T[g, a, i, j, :] = sum_b own[g, a, i, b, j] rows[g, b, :]
-            left = own.transpose(0, 1, 2, 4, 3).reshape(groups, w * d * d, w)
-            T = np.matmul(left, rows).reshape(groups * w, d * d * k)
-            part = (p.rows.T @ T).reshape(k, d, d, k).transpose(0, 1, 3, 2)
-            out[p.columns[:, None], :, p.columns] += part.transpose(0, 2, 1, 3)
+            # T[g, a, (i, j), :] = sum_b own[g, a, i, b, j] rows[g, b, :], i <= j
+            left = np.moveaxis(own[:, :, left_of, :, right_of], 0, 2)
+            T = np.matmul(left.reshape(groups, w * len(pairs), w), rows)
+            part = (p.rows.T @ T.reshape(groups * w, -1)).reshape(k, len(pairs), k)
+            whole = len(self.pieces) == 1 and k == self.functions
+            for n, (i, j) in enumerate(pairs):
+                at = (slice(None), i, slice(None), j)
+                to = (slice(None), j, slice(None), i)
+                if not whole:
+                    at, to = (p.columns[:, None], i, p.columns, j), (p.columns[:, None], j, p.columns, i)
+                out[at] += part[:, n]
+                if i != j:
+                    out[to] += part[:, n].T
         return out.reshape(self.size, self.size)
 
     def carried(self, matrix: Any) -> "ScalarSpan":
