@@ -38,7 +38,7 @@ class PointForces:
         self.points = points
         self.dim = points.gradients.dim
         self._w = points.weights[:, None, None]
-        self._kept: tuple[bytes, np.ndarray] | None = None
+        self._kept: dict[bytes, np.ndarray] = {}
         self.law: PointLaw | None = None
 
     def set_law(self, law: Law, cell_count: int, lam: np.ndarray, mu: np.ndarray) -> None:
@@ -46,7 +46,7 @@ class PointForces:
         cells = self.points.cells
         self.law = PointLaw(law, law.table(cell_count)[cells])
         self.lam, self.mu = np.maximum(lam[cells], 0.0), mu[cells]
-        self._kept = None
+        self._kept.clear()
 
     def gradient(self, q: np.ndarray) -> np.ndarray:
         """du_i / dX_j, (points, 3, 3)."""
@@ -86,12 +86,16 @@ class PointForces:
         return self.pull(self.law.stress(self.deformation(q))[1])
 
     def stiffness(self, q: np.ndarray, *, project: bool = False) -> np.ndarray:
-        """Its second derivative; that of the last q is kept."""
+        """Its second derivative; those of the last two q are kept: a step's ends."""
         assert self.law is not None
         key = q.tobytes() + bytes([project])
-        if self._kept is None or self._kept[0] != key:
-            self._kept = (key, self.gram(self.law.tangent(self.deformation(q), project=project)))
-        return self._kept[1]
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = self.gram(self.law.tangent(self.deformation(q), project=project))
+        self._kept[key] = found
+        while len(self._kept) > 2:
+            del self._kept[next(iter(self._kept))]
+        return found
 
     def smallest_stretches(self, q: np.ndarray) -> np.ndarray:
         """det F at the points."""

@@ -52,6 +52,10 @@ class ReducedMass:
         """B^T M_nodes v of a field (nodes, 3)."""
         return self._span.pull(self._nodal @ velocity[:, : self.dim])
 
+    def nodal_momentum(self, rate: np.ndarray) -> np.ndarray:
+        """M_nodes B q', (nodes, dim)."""
+        return self._nodal @ self._span.apply(rate)
+
     def _nodal_change(self, mass: np.ndarray) -> sparse.csr_matrix:
         change = sparse.csr_matrix(sparse.diags(mass))
         return change if self._own.is_lumped else change + float(mass.sum()) * self._beside

@@ -18,7 +18,7 @@ import warp as wp
 from pliant.core.launch import to_device, zeros
 from pliant.core.vectors import in_space
 from pliant.dynamics.contact import LIGHT, Contact
-from pliant.dynamics.contact_derivatives import add_contact_tangent
+from pliant.dynamics.contact_derivatives import add_contact_adjoint, add_contact_tangent
 from pliant.dynamics.own_weight import own_weight
 from pliant.dynamics.scene import Scene
 from pliant.fem.bodies.embedding import Embedding, Surface
@@ -136,6 +136,21 @@ class SurfaceContact:
             fields, change, force, normal=normal, offset=offset, stiffness=stiffness
         )
         return self.span.pull(out.numpy()[:, : self.dim])
+
+    def parameters_pull(
+        self, fields: Sequence[wp.array], force: tuple[float, float], y: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Transpose of `by_parameter`, of y . force."""
+        given = self.field(y)
+        bars = tuple(zeros(self.count, wp.vec3d) for _ in FIELDS)
+        found = add_contact_adjoint(
+            self.contact, tuple(fields), given, f_new=force[0], f_old=force[1], implicit=True,
+            out=bars,
+        )  # fmt: skip
+        return {
+            "normal": found.normal, "offset": np.asarray(found.offset),
+            "contact_stiffness": np.asarray(found.stiffness),
+        }  # fmt: skip
 
     def _tangent(
         self, fields, change, force, *, normal=None, offset=None, stiffness=0.0
