@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pliant.dynamics.model import Block, Model
     from pliant.dynamics.scene import Scene
     from pliant.dynamics.terms.elastic import Elastic
+    from pliant.dynamics.trajectory import Trajectory
     from pliant.fem.forces.elasticity import Elasticity
     from pliant.fem.forces.stress import Stresses
 
@@ -117,6 +118,10 @@ class Constitution:
     def run_warnings(self) -> list[str]:
         """What to know of this model before trusting a run, a sentence each."""
         return []
+
+    def run_record(self, run: "Trajectory") -> dict[str, Any]:
+        """What this model's record of a run has beyond what all have, with a sentence `told`."""
+        return {}
 
     def _rest(self) -> "Elasticity":
         """The linear operator about the rest shape."""

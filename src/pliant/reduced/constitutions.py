@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pliant.dynamics.constitution import (
     DEFAULT,
@@ -17,6 +17,7 @@ from pliant.dynamics.model_numbers import number
 if TYPE_CHECKING:
     from pliant.dynamics.model import Model
     from pliant.dynamics.terms.elastic import Elastic
+    from pliant.dynamics.trajectory import Trajectory
     from pliant.fem.laws.law import Law
 
 
@@ -72,6 +73,26 @@ class _Reduced(Constitution):
         from pliant.reduced.reduced_model import ReducedModel
 
         return ReducedModel(self.scene, prepared(self.scene))
+
+
+    def run_record(self, run: "Trajectory") -> dict[str, Any]:
+        """The reduction's report, and how far the run is from the full body's."""
+        from pliant.reduced.error_estimate import estimated_error
+        from pliant.reduced.prepare import prepared
+
+        reduction = prepared(self.scene)
+        own: dict[str, Any] = {"numbers": reduction.span.size, **reduction.report}
+        if run.steps < 3:
+            return {"reduction": own, "told": ""}
+        found = estimated_error(run)
+        return {
+            "reduction": own,
+            "error_estimate": {
+                "relative": found.relative, "frames": found.frames.tolist(),
+                "errors": found.errors.tolist(), "displacements": found.sizes.tolist(),
+            },
+            "told": found.told(),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ found anew each time, by non-negative least squares on their products, from the 
 had (Lawson and Hanson 1974). It stops at a stated share left over.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +16,8 @@ from scipy.linalg import cho_factor, cho_solve
 from pliant.reduced.point_forces import PointForces, Points
 from pliant.reduced.spans import ScalarSpan, VectorSpan
 
-AT_ONCE = 12
-"""Points added between two solves for the weights."""
+AT_ONCE = 0.2
+"""Points added between two solves for the weights, over the numbers of the body."""
 
 MOST = 600
 """Points, whatever is left over."""
@@ -45,10 +44,11 @@ def trained(
     """
     stress, goal = _stresses(forces, poses)
     size = np.sqrt(np.square(goal).sum(axis=1))
-    stress /= size[:, None, None, None]
+    stress /= size[:, None]
     goal /= size[:, None]
     squares = _squares(points, stress)
     chosen: list[int] = []
+    at_once = max(4, round(AT_ONCE * poses.shape[1]))
     columns, gram = np.empty((0, goal.size)), np.empty((0, 0))
     weights, left = np.zeros(0), goal.copy()
     allowed = squares > 1e-24 * float(squares.max())
@@ -58,7 +58,7 @@ def trained(
         score = np.where(allowed, _along(points, stress, left), -np.inf)
         score /= np.sqrt(np.maximum(squares, 1e-300))
         score[chosen] = -np.inf
-        best = np.argsort(-score, kind="stable")[:AT_ONCE]
+        best = np.argsort(-score, kind="stable")[:at_once]
         best = best[score[best] > 0.0]
         if len(best) == 0:
             break
@@ -139,28 +139,22 @@ def _feasible(G, right, x, active):
 
 
 def _stresses(forces: PointForces, poses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weighted P (poses, points, dim, dim) with the rows of the gradients first, and f (poses, size)."""
+    """Weighted P as (rows of the gradients, poses, dim), and f (poses, size)."""
     d, w = forces.dim, forces.points.weights[:, None, None]
-    stress, goal = [], []
+    stress, goal = np.empty((d * len(w), len(poses), d)), []
     assert forces.law is not None
-    for q in poses:
+    for t, q in enumerate(poses):
         _, P = forces.law.stress(forces.deformation(q))
-        own = (w * P[:, :d, :d]).transpose(0, 2, 1)
-        stress.append(own)
-        goal.append(forces.points.gradients.pull(own.reshape(-1, d)))
-    return np.array(stress), np.array(goal)
-
-
-def _apply_all(points: Points) -> Callable[[np.ndarray], np.ndarray]:
-    """From numbers (poses, size) to gradients (poses, points, dim, dim)."""
-    d = points.gradients.dim
-    return lambda q: np.stack([points.gradients.apply(x).reshape(-1, d, d) for x in q])
+        stress[:, t] = (w * P[:, :d, :d]).transpose(0, 2, 1).reshape(-1, d)
+        goal.append(forces.points.gradients.pull(stress[:, t]))
+    return stress, np.array(goal)
 
 
 def _along(points: Points, stress: np.ndarray, left: np.ndarray) -> np.ndarray:
     """Column times residual for every point: sum over poses of P : grad(left)."""
-    gradient = _apply_all(points)(left)
-    return np.einsum("tpji,tpji->p", stress, gradient)
+    gradient = points.gradients.apply_many(left)
+    rows = np.einsum("rti,rti->r", stress, gradient)
+    return rows.reshape(len(points), -1).sum(axis=1)
 
 
 def _squares(points: Points, stress: np.ndarray) -> np.ndarray:
@@ -170,33 +164,33 @@ def _squares(points: Points, stress: np.ndarray) -> np.ndarray:
         out = np.zeros(len(points))
         for piece in span.pieces:
             rows = piece.rows.reshape(-1, d, len(piece.columns))
+            own = stress[piece.first : piece.last].reshape(len(rows), d, -1)
+            products = np.matmul(own, own.transpose(0, 2, 1))
             gram = np.matmul(rows, rows.transpose(0, 2, 1))
-            own = stress[:, piece.first // d : piece.last // d]
-            out[piece.first // d : piece.last // d] = np.einsum(
-                "tpji,pjk,tpki->p", own, gram, own, optimize=True
-            )
+            out[piece.first // d : piece.last // d] = np.einsum("pjk,pjk->p", products, gram)
         return out
     assert isinstance(span, VectorSpan)
+    own = stress.reshape(len(points), d, -1, d).transpose(0, 1, 3, 2).reshape(len(points), d * d, -1)
     rows = span.basis.reshape(len(points), d * d, span.size)
-    gram = np.matmul(rows, rows.transpose(0, 2, 1))
-    flat = stress.reshape(len(stress), len(points), d * d)
-    return np.einsum("tpa,pab,tpb->p", flat, gram, flat, optimize=True)
+    products = np.matmul(own, own.transpose(0, 2, 1))
+    return np.einsum("pab,pab->p", products, np.matmul(rows, rows.transpose(0, 2, 1)))
 
 
 def _columns(points: Points, stress: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """What points do at all poses, (chosen, poses size)."""
     d, span = points.gradients.dim, points.gradients
-    own = stress[:, chosen]
     rows = (d * chosen[:, None] + np.arange(d)).reshape(-1)
+    own = stress[rows].reshape(len(chosen), d, -1, d)
     if isinstance(span, ScalarSpan):
         wide = np.zeros((len(rows), span.functions))
         for piece in span.pieces:
             here = (rows >= piece.first) & (rows < piece.last)
             wide[np.ix_(here, piece.columns)] = piece.rows[rows[here] - piece.first]
         b = wide.reshape(len(chosen), d, span.functions)
-        out = np.einsum("pjs,tpji->ptsi", b, own, optimize=True)
+        out = np.matmul(b.transpose(0, 2, 1), own.reshape(len(chosen), d, -1))
+        out = out.reshape(len(chosen), span.functions, -1, d).transpose(0, 2, 1, 3)
         return out.reshape(len(chosen), -1)
     assert isinstance(span, VectorSpan)
-    b = span.basis[rows].reshape(len(chosen), d, d, span.size)
-    out = np.einsum("pjir,tpji->ptr", b, own, optimize=True)
-    return out.reshape(len(chosen), -1)
+    b = span.basis[rows].reshape(len(chosen), d * d, span.size)
+    flat = own.transpose(0, 2, 1, 3).reshape(len(chosen), -1, d * d)
+    return np.matmul(flat, b).reshape(len(chosen), -1)

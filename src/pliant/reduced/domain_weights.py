@@ -26,10 +26,10 @@ from scipy.sparse.linalg import cg, splu
 
 from pliant.core.errors import SolverFailure
 from pliant.core.launch import to_device, zeros
-from pliant.dynamics.implicit import ImplicitModel
+from pliant.dynamics.implicit import PENALTY_SWEEPS, ImplicitModel
 from pliant.dynamics.scene import Scene
 from pliant.fem.bodies.solver_nodes import solver_nodes
-from pliant.linalg.blocks import BlockMatrix
+from pliant.linalg.blocks import BlockMatrix, diagonal_places
 from pliant.linalg.multigrid import Multigrid
 from pliant.linalg.pcg import ConjugateGradients, Tolerance
 from pliant.reduced.reduction import quadrature
@@ -44,6 +44,10 @@ ENOUGH = 1e-8
 
 UNHELD = 1e-5
 """Share of mu / (rho L^2) times the masses that keeps a body in its place which nothing holds."""
+
+
+FREELY = 1e-3
+"""The same of what moves a held body across p, where its walls let it."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +143,12 @@ class _Stiffness:
         self.free = model.boundary.free.copy()
         extent = float(np.ptp(self.body.nodes, axis=0).max())
         density = float(model.masses.sum()) / self.body.volume
-        shift = 0.0 if scene.fixed else UNHELD * float(np.mean(model.mu)) / (density * extent**2)
+        self.stiff = float(np.mean(model.mu)) / (density * extent**2)
+        self.masses = model.masses
+        self.walled = np.zeros(len(self.body.cells), bool)
+        if model.walls is not None:
+            self.walled[model.walls.walls.cell] = True
+        shift = 0.0 if scene.fixed else UNHELD * self.stiff
         matrix = BlockMatrix(self.body.pattern, np.ones_like(self.free))
         model.elasticity.assemble(
             matrix, model.inertia.mass, mass_factor=shift, stiffness_factor=1.0
@@ -187,7 +196,11 @@ class _Stiffness:
         free = np.ones_like(self.free)
         free[:, d:] = 0.0
         free[(self.free[:, :d] == 0.0).all(axis=1), 0] = 0.0
-        solver, out = _Solver(self.scene, blocks, free), np.empty_like(balls)
+        middle = diagonal_places(self.body.pattern)
+        for i in range(1, d):  # what nothing holds across p
+            blocks[middle, i, i] += FREELY * self.stiff * self.masses
+        stiff = np.unique(self.body.cells[self.walled].reshape(-1)) if self.walled.any() else None
+        solver, out = _Solver(self.scene, blocks, free, stiff), np.empty_like(balls)
         for j in range(balls.shape[1]):
             force = np.zeros_like(free)
             force[:, 0] = balls[:, j]
@@ -205,7 +218,10 @@ def _frame(direction: np.ndarray) -> np.ndarray:
 class _Solver:
     """A solve with blocks of the body's pattern on some free components."""
 
-    def __init__(self, scene: Scene, blocks: np.ndarray, free: np.ndarray):
+    def __init__(
+        self, scene: Scene, blocks: np.ndarray, free: np.ndarray, stiff: np.ndarray | None = None
+    ):
+        """stiff: nodes at walls that are held by penalties."""
         body = scene.body
         self.matrix = BlockMatrix(body.pattern, free)
         self.matrix.values.assign(blocks)
@@ -213,11 +229,11 @@ class _Solver:
         self._factor = None
         if len(body.nodes) <= DIRECT_NODES[scene.dim]:
             K = self.matrix.to_scipy().tocsr()[self._free][:, self._free].tocsc()
-            tiny = 1e-12 * float(np.abs(K.diagonal()).max())  # what turns freely across p
-            K = K + tiny * sparse.identity(len(self._free), format="csc")
             self._factor = splu(K, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
             return
         multigrid = Multigrid(solver_nodes(body), free)
+        if stiff is not None:
+            multigrid.expect_stiff(stiff, PENALTY_SWEEPS)
         multigrid.update(self.matrix, fresh=True)
         self._solver = ConjugateGradients(self.matrix, multigrid)
 

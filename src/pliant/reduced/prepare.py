@@ -10,6 +10,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pliant.dynamics.scene import Scene
+from pliant.reduced.one_thread import one_thread
 from pliant.reduced.point_forces import PointForces
 from pliant.reduced.reduction import Domains, Reduction, all_points
 from pliant.reduced.spans import Span
@@ -23,7 +24,8 @@ def prepared(scene: Scene) -> Reduction:
     key = _key(scene)
     if key not in own:
         begin = perf_counter()
-        made = _made(scene)
+        with one_thread():
+            made = _made(scene)
         made.report["seconds"] = perf_counter() - begin
         own[key] = made
     return own[key]

@@ -24,6 +24,7 @@ from pliant.dynamics.model import Model, Pair, State, StepRecord
 from pliant.dynamics.scene import Scene, vector3
 from pliant.dynamics.terms.stage import Balance, start_balance, step_balance
 from pliant.reduced.dense_newton import DenseNewton
+from pliant.reduced.one_thread import one_thread
 from pliant.reduced.point_forces import PointForces
 from pliant.reduced.reduced_mass import ReducedMass
 from pliant.reduced.reduction import Reduction
@@ -258,12 +259,13 @@ class ReducedModel(Model):
         inertia = b.per_x("moved") * (self.mass.matrix @ x)
         scale = max(float(np.linalg.norm(constant)), float(np.linalg.norm(inertia)), 1e-300)
         try:
-            found = self.newton.solve(
-                lambda x: self.imbalance(at(x), constant),
-                lambda x, project: self.jacobian(at(x), project=project), x,
-                scale=scale, tolerance=self.scene.tolerance,
-                token=(scheme.name, scheme.dt, self.version),
-            )  # fmt: skip
+            with one_thread():
+                found = self.newton.solve(
+                    lambda x: self.imbalance(at(x), constant),
+                    lambda x, project: self.jacobian(at(x), project=project), x,
+                    scale=scale, tolerance=self.scene.tolerance,
+                    token=(scheme.name, scheme.dt, self.version),
+                )  # fmt: skip
         except SolverFailure as failure:
             raise SolverFailure(f"The step at t = {state.t:g} s failed: {failure}.") from failure
         after = self.reached(found.x, posed)

@@ -28,6 +28,10 @@ class Span(Protocol):
         """The field (rows, dim)."""
         ...
 
+    def apply_many(self, q: np.ndarray) -> np.ndarray:
+        """The fields (rows, k, dim) of several q (k, size)."""
+        ...
+
     def pull(self, field: np.ndarray) -> np.ndarray:
         """Transpose of `apply`."""
         ...
@@ -90,6 +94,15 @@ class ScalarSpan:
             np.matmul(p.rows, wide[p.columns], out=out[p.first : p.last])
         return out
 
+    def apply_many(self, q: np.ndarray) -> np.ndarray:
+        """See Span."""
+        k, d = len(q), self.dim
+        wide = q.reshape(k, self.functions, d).transpose(1, 0, 2).reshape(self.functions, k * d)
+        out = np.empty((self.count, k * d))
+        for p in self.pieces:
+            np.matmul(p.rows, wide[p.columns], out=out[p.first : p.last])
+        return out.reshape(self.count, k, d)
+
     def pull(self, field: np.ndarray) -> np.ndarray:
         """See Span."""
         out = np.zeros((self.functions, self.dim))
@@ -149,6 +162,10 @@ class VectorSpan:
     def apply(self, q: np.ndarray) -> np.ndarray:
         """See Span."""
         return (self._flat @ q).reshape(self.count, self.dim)
+
+    def apply_many(self, q: np.ndarray) -> np.ndarray:
+        """See Span."""
+        return (self._flat @ q.T).reshape(self.count, self.dim, len(q)).transpose(0, 2, 1)
 
     def pull(self, field: np.ndarray) -> np.ndarray:
         """See Span."""

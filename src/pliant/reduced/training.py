@@ -14,11 +14,15 @@ from scipy.linalg import eigh
 from pliant.core.errors import SolverFailure
 from pliant.dynamics.integrators import ImplicitEuler
 from pliant.dynamics.scene import Scene, vector3
+from pliant.reduced.cubature import some_points
 from pliant.reduced.reduced_model import Q, ReducedModel, reduced_state
 from pliant.reduced.reduction import Reduction
 
 LARGE, SMALL = 20, 24
 """Poses of either kind."""
+
+ENOUGH_POINTS = 3_000
+"""Points of a body that poses are found with."""
 
 HELD = 4
 """Steps that a load stays: a pose after each."""
@@ -41,7 +45,7 @@ def training_poses(scene: Scene, reduction: Reduction) -> np.ndarray:
         initial_spin=(0.0,) * 3, start="rest",
         material=replace(scene.material, mass_damping=0.0, stiffness_damping=0.0),
     )  # fmt: skip
-    model = ReducedModel(bare, reduction)
+    model = ReducedModel(bare, _thinned(reduction))
     values, modes = reduced_modes(model)
     poses = [*_small(model, values, modes, rng)]
     period = 2.0 * np.pi / float(np.sqrt(values[0]))
@@ -59,6 +63,17 @@ def training_poses(scene: Scene, reduction: Reduction) -> np.ndarray:
                 break
             poses.append(state.arrays[Q].copy())
     return np.array(poses)
+
+
+def _thinned(reduction: Reduction) -> Reduction:
+    """Every so many points of many, heavier: poses need not be exact."""
+    points = reduction.points
+    step = -(-len(points) // ENOUGH_POINTS)
+    if step <= 1:
+        return reduction
+    chosen = np.arange(0, len(points), step)
+    volume = float(points.weights.sum() / points.weights[chosen].sum())
+    return replace(reduction, points=some_points(points, chosen, np.full(len(chosen), volume)))
 
 
 def reduced_modes(model: ReducedModel) -> tuple[np.ndarray, np.ndarray]:
