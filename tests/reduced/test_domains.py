@@ -61,7 +61,9 @@ def test_a_beam_whose_modulus_falls_along_it(beam):
 
     def error(kind):
         numbers = {"domains": 2, "weights": kind, "cubature": 0.0}
-        scene = pl.Scene(beam, soft, fixed=WALL, law="neo-hookean", model="reduced", numbers=numbers)
+        scene = pl.Scene(
+            beam, soft, fixed=WALL, law="neo-hookean", model="reduced", numbers=numbers
+        )
         return _error(pl.simulate(scene, 40), full)
 
     assert np.abs(full.displacements).max() > 0.1
@@ -179,7 +181,9 @@ def test_every_kind_of_body(kind):
     else:
         body = pl.GridBody(shape, 0.027)
     ratio = 0.499 if kind == "nearly incompressible" else 0.3
-    material = pl.Material(youngs_modulus=3e5, poisson_ratio=ratio, density=1000.0, mass_damping=1.0)
+    material = pl.Material(
+        youngs_modulus=3e5, poisson_ratio=ratio, density=1000.0, mass_damping=1.0
+    )
     wall = [pl.Fixed(pl.shapes.box(center=far, size=(1e-3, *(1.0,) * (len(far) - 1))))]
     gravity = (0.0, -9.81, 0.0)[: len(far)]
     base = {"material": material, "fixed": wall, "gravity": gravity}
@@ -207,8 +211,11 @@ def test_reductions_with_all_points_are_projections(beam):
     q = 1e-2 * np.random.default_rng(1).normal(size=model.size)
     d = np.random.default_rng(2).normal(size=model.size)
     slopes = [
-        (model.forces.energy(q + e * d) - model.forces.energy(q - e * d)) / (2.0 * e) for e in (1e-5,)
+        (model.forces.energy(q + e * d) - model.forces.energy(q - e * d)) / (2.0 * e)
+        for e in (1e-5,)
     ]
     assert slopes[0] == pytest.approx(float(model.forces.force(q) @ d), rel=1e-6)
     turned = (model.forces.force(q + 1e-6 * d) - model.forces.force(q - 1e-6 * d)) / 2e-6
-    assert model.forces.stiffness(q) @ d == pytest.approx(turned, rel=1e-5, abs=1e-6 * np.abs(turned).max())
+    assert model.forces.stiffness(q) @ d == pytest.approx(
+        turned, rel=1e-5, abs=1e-6 * np.abs(turned).max()
+    )

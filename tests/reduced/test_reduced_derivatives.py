@@ -58,7 +58,9 @@ def test_tangents_are_the_slopes_of_runs(which, name):
     block = scene.block(name)
     value = np.atleast_1d(np.asarray(block.get(scene), float))
     change = np.zeros(len(value))
-    change[-1 if name == "gravity" else 0] = 0.1 * max(abs(value[0]), 1.0 if "ground" in name else 0.1)
+    change[-1 if name == "gravity" else 0] = 0.1 * max(
+        abs(value[0]), 1.0 if "ground" in name else 0.1
+    )
     if name == "ground_offset":
         change[:] = 1e-3
     model = scene.make_model()
@@ -112,9 +114,7 @@ def test_a_fit_finds_its_own_numbers():
         pl.simulate(scene, 12), cameras=pl.ring_of_cameras(scene, 2, width=48, height=36),
         noise=1e-4, seed=1,
     )  # fmt: skip
-    fit = pl.reconstruct(
-        scene, seen, unknowns={"youngs_modulus": 2.4e5, "poisson_ratio": 0.35}
-    )
+    fit = pl.reconstruct(scene, seen, unknowns={"youngs_modulus": 2.4e5, "poisson_ratio": 0.35})
     for name, truth in (("youngs_modulus", 2e5), ("poisson_ratio", 0.3)):
         assert abs(fit.values[name] - truth) < 4.0 * fit.sigma[name]
 

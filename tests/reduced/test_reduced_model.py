@@ -52,7 +52,9 @@ def test_the_span_of_everything_is_the_full_body(bar, scheme):
     assert mine.displacements == pytest.approx(full.displacements, abs=1e-7 * size)
     for name in ("kinetic", "elastic", "gravity", "damping", "loads"):
         want = getattr(full.energies, name)
-        assert getattr(mine.energies, name) == pytest.approx(want, abs=1e-6 * full.energies.kinetic.max())
+        assert getattr(mine.energies, name) == pytest.approx(
+            want, abs=1e-6 * full.energies.kinetic.max()
+        )
 
 
 def test_contact_and_friction_are_the_full_bodys(bar):
@@ -76,7 +78,11 @@ def test_scalar_and_vector_spans_are_the_same_map():
     own = ScalarSpan(pieces, 4, 3)
     wide = np.einsum("ms,ij->misj", own.dense(), np.eye(3)).reshape(12, 3, 12)
     other = VectorSpan(wide)
-    q, field, blocks = rng.normal(size=12), rng.normal(size=(12, 3)), rng.normal(size=(4, 3, 3, 3, 3))
+    q, field, blocks = (
+        rng.normal(size=12),
+        rng.normal(size=(12, 3)),
+        rng.normal(size=(4, 3, 3, 3, 3)),
+    )
     blocks += blocks.transpose(0, 3, 4, 1, 2)
     assert own.apply(q) == pytest.approx(other.apply(q))
     assert own.pull(field) == pytest.approx(other.pull(field))
@@ -86,7 +92,9 @@ def test_scalar_and_vector_spans_are_the_same_map():
     assert float(own.pull(field) @ q) == pytest.approx(float(np.sum(field * own.apply(q))))
 
 
-@pytest.mark.parametrize("scheme", [pl.GeneralisedAlpha(0.01), pl.Newmark2(0.01)], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "scheme", [pl.GeneralisedAlpha(0.01), pl.Newmark2(0.01)], ids=lambda s: s.name
+)
 def test_undamped_reduced_runs_keep_their_energy(bar, scheme):
     free = pl.Material(youngs_modulus=2e5, poisson_ratio=0.3, density=1000.0)
     scene = pl.Scene(bar, free, fixed=WALL, model="modal", numbers={"modes": 4, "cubature": 0.0},
@@ -196,3 +204,27 @@ def test_a_march_of_states_is_what_simulate_makes(grid):
 def test_what_is_not_known_is_said(grid, change, words):
     with pytest.raises(pl.BadInput, match=words):
         pl.simulate(pl.Scene(grid, model="modal", **({"fixed": WALL} | change)), 1)
+
+
+def test_the_corotated_stress_by_a_polar_decomposition_is_that_of_the_stretches():
+    from pliant.fem.laws import find_law
+    from pliant.reduced.point_law import PointLaw
+
+    rng = np.random.default_rng(2)
+    law = find_law("corotated").from_moduli(1e3, 0.3)
+    n = 50
+    F = np.eye(3) + 0.4 * rng.normal(size=(n, 3, 3))
+    points = PointLaw(law, law.table(n), np.ones(n), 3)
+    for k in range(3):  # the tangent comes from the stretches: differences of the stress meet it
+        dF = rng.normal(size=(n, 3, 3))
+        up, down = (points.stress(F + s * 1e-6 * dF)[1].copy() for s in (1.0, -1.0))
+        slope = np.einsum("pijkl,pkl->pij", points.tangent(F, project=False), dF)
+        well = np.linalg.det(F) > 0.1
+        assert ((up - down) / 2e-6)[well] == pytest.approx(slope[well], rel=1e-4, abs=1e-1)
+    stretch = np.diag([1.2, 0.9, 1.05])[None]
+    one = PointLaw(law, law.table(1), np.ones(1), 3)
+    psi, P = one.stress(stretch)
+    lam, mu = law.lame()
+    t = 0.15
+    assert psi[0] == pytest.approx(mu * (0.04 + 0.01 + 0.0025) + 0.5 * lam * t * t)
+    assert np.diag(P[0]) == pytest.approx(2 * mu * np.array([0.2, -0.1, 0.05]) + lam * t)

@@ -74,7 +74,6 @@ class _Reduced(Constitution):
 
         return ReducedModel(self.scene, prepared(self.scene))
 
-
     def run_record(self, run: "Trajectory") -> dict[str, Any]:
         """The reduction's report, and how far the run is from the full body's."""
         from pliant.reduced.error_estimate import estimated_error

@@ -170,7 +170,9 @@ def _squares(points: Points, stress: np.ndarray) -> np.ndarray:
             out[piece.first // d : piece.last // d] = np.einsum("pjk,pjk->p", products, gram)
         return out
     assert isinstance(span, VectorSpan)
-    own = stress.reshape(len(points), d, -1, d).transpose(0, 1, 3, 2).reshape(len(points), d * d, -1)
+    own = (
+        stress.reshape(len(points), d, -1, d).transpose(0, 1, 3, 2).reshape(len(points), d * d, -1)
+    )
     rows = span.basis.reshape(len(points), d * d, span.size)
     products = np.matmul(own, own.transpose(0, 2, 1))
     return np.einsum("pab,pab->p", products, np.matmul(rows, rows.transpose(0, 2, 1)))

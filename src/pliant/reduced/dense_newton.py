@@ -26,7 +26,7 @@ MOST = 60
 CUTS = 12
 """Halvings of a step."""
 
-SHOWN = 10
+SHOWN = 6
 """Pairs of steps and changes of the residual that are remembered."""
 
 ROUNDING = 1e-12

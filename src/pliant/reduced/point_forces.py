@@ -44,7 +44,7 @@ class PointForces:
     def set_law(self, law: Law, cell_count: int, lam: np.ndarray, mu: np.ndarray) -> None:
         """Another law, or other numbers; lam, mu: small-strain moduli of all cells [Pa]."""
         cells = self.points.cells
-        self.law = PointLaw(law, law.table(cell_count)[cells])
+        self.law = PointLaw(law, law.table(cell_count)[cells], self.points.weights, self.dim)
         self.lam, self.mu = np.maximum(lam[cells], 0.0), mu[cells]
         self._kept.clear()
 
@@ -77,13 +77,14 @@ class PointForces:
     def energy(self, q: np.ndarray) -> float:
         """Stored energy [J]."""
         assert self.law is not None
-        psi, _ = self.law.stress(self.deformation(q))
-        return float(np.sum(self.points.weights * psi))
+        self.points.gradients.apply(q, out=self.law.gradients)
+        return float(np.sum(self.points.weights * self.law.forces(energy=True)[0]))
 
     def force(self, q: np.ndarray) -> np.ndarray:
         """Gradient of the energy."""
         assert self.law is not None
-        return self.pull(self.law.stress(self.deformation(q))[1])
+        self.points.gradients.apply(q, out=self.law.gradients)
+        return self.points.gradients.pull(self.law.forces()[1])
 
     def stiffness(self, q: np.ndarray, *, project: bool = False) -> np.ndarray:
         """Its second derivative; those of the last two q are kept: a step's ends."""
@@ -128,9 +129,7 @@ class PointForces:
         A += mu * np.einsum("pik,jl->pijkl", B, np.eye(3))
         return self.gram(A)
 
-    def viscous_by_place(
-        self, at: np.ndarray, rate: np.ndarray, change: np.ndarray
-    ) -> np.ndarray:
+    def viscous_by_place(self, at: np.ndarray, rate: np.ndarray, change: np.ndarray) -> np.ndarray:
         """Change of the viscous force along a change of `at`."""
         return self.pull(
             _viscous_by_place(

@@ -15,13 +15,32 @@ from typing import Any
 import numpy as np
 import warp as wp
 
-from pliant.core.launch import Recorded, to_device, zeros
+from pliant.core.launch import Recorded, device, to_device, zeros
 from pliant.fem.forces.law_points import general_parts, isotropic_parts
+from pliant.fem.forces.polar import rotation
 from pliant.fem.laws.compiled import law_functions
+from pliant.fem.laws.corotated import Corotated
 from pliant.fem.laws.law import Energy, Law
 
 GRAIN = 500
 """Points per thread from which a launch is worth splitting (half a microsecond each)."""
+
+
+@wp.func
+def corotated_energy(F: wp.mat33d, p: wp.array2d(dtype=wp.float64), c: wp.int32) -> wp.float64:
+    """mu |F - R|^2 + lambda/2 tr(R^T F - I)^2: by a polar decomposition, a third of an SVD."""
+    R = rotation(F)
+    D = F - R
+    trace = wp.ddot(R, D)
+    return p[c, 1] * wp.ddot(D, D) + wp.float64(0.5) * p[c, 0] * trace * trace
+
+
+@wp.func
+def corotated_stress(F: wp.mat33d, p: wp.array2d(dtype=wp.float64), c: wp.int32) -> wp.mat33d:
+    """2 mu (F - R) + lambda tr(R^T F - I) R."""
+    R = rotation(F)
+    D = F - R
+    return wp.float64(2.0) * p[c, 1] * D + (p[c, 0] * wp.ddot(R, D)) * R
 
 
 @dataclass(frozen=True)
@@ -29,6 +48,7 @@ class PointKernels:
     """Kernels over points with a row of parameters each."""
 
     stress: Any
+    rows: Any
     tangent: Any
     change: Any
     pull: Any
@@ -41,6 +61,8 @@ def point_kernels(energy: Energy, floor: float = 0.0) -> PointKernels:
     name = functions.module
     parts = isotropic_parts if functions.isotropic else general_parts
     energy_at, stress_at, matrix_at, change_at, pull_at = parts(functions, name)
+    if energy is Corotated and floor == 0.0:
+        energy_at, stress_at = corotated_energy, corotated_stress
 
     @wp.kernel(module=name)
     def stress(
@@ -53,6 +75,30 @@ def point_kernels(energy: Energy, floor: float = 0.0) -> PointKernels:
         i = first + wp.tid()
         psi[i] = energy_at(F[i], p, i)
         P[i] = stress_at(F[i], p, i)
+
+    @wp.kernel(module=name)
+    def rows(
+        first: wp.int32,
+        dim: wp.int32,
+        with_energy: wp.int32,
+        H: wp.array2d(dtype=wp.float64),
+        w: wp.array(dtype=wp.float64),
+        p: wp.array2d(dtype=wp.float64),
+        psi: wp.array(dtype=wp.float64),
+        S: wp.array2d(dtype=wp.float64),
+    ):
+        """S[i, j dim + a] = w P_aj at F_aj = d_aj + H[i, j dim + a]: as spans have them."""
+        i = first + wp.tid()
+        F = wp.identity(n=3, dtype=wp.float64)
+        for j in range(dim):
+            for a in range(dim):
+                F[a, j] = F[a, j] + H[i, j * dim + a]
+        if with_energy == 1:
+            psi[i] = energy_at(F, p, i)
+        P = stress_at(F, p, i)
+        for j in range(dim):
+            for a in range(dim):
+                S[i, j * dim + a] = w[i] * P[a, j]
 
     @wp.kernel(module=name)
     def tangent(
@@ -94,15 +140,15 @@ def point_kernels(energy: Energy, floor: float = 0.0) -> PointKernels:
         i = first + wp.tid()
         pull_at(F[i], p, i, Y[i], wp.float64(1.0), out)
 
-    return PointKernels(stress, tangent, change, pull)
+    return PointKernels(stress, rows, tangent, change, pull)
 
 
 class PointLaw:
     """A law at `count` points."""
 
-    def __init__(self, law: Law, table: np.ndarray):
-        """table: (points, parameters)."""
-        self.law, self.count = law, len(table)
+    def __init__(self, law: Law, table: np.ndarray, weights: np.ndarray, dim: int):
+        """table: (points, parameters); weights: (points,) of `forces`."""
+        self.law, self.count, self.dim = law, len(table), dim
         n = self.count
         self._kernels = point_kernels(law.energy, law.floor)
         self._F, self._P = zeros(n, wp.mat33d), zeros(n, wp.mat33d)
@@ -114,6 +160,31 @@ class PointLaw:
         self._tangent = Recorded(
             self._kernels.tangent, n, [self._F, self._p, 0, self._A], grain=GRAIN
         )
+
+        self._H, self._S = (zeros((n, dim * dim), wp.float64) for _ in range(2))
+        self._w = to_device(np.ascontiguousarray(weights, float), wp.float64)
+        self._rows = Recorded(
+            self._kernels.rows, n, [dim, 0, self._H, self._w, self._p, self._psi, self._S],
+            grain=GRAIN,
+        )  # fmt: skip
+        self._shared = device() == "cpu"
+        self._seen = [x.numpy() if self._shared else np.zeros(x.shape)
+                      for x in (self._H, self._S, self._psi)]  # fmt: skip
+
+    @property
+    def gradients(self) -> np.ndarray:
+        """Where `forces` takes gradients from, (points dim, dim): to be written to."""
+        return self._seen[0].reshape(-1, self.dim)
+
+    def forces(self, *, energy: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Energies (points,), if asked for, and weighted stresses (points dim, dim); both views."""
+        self._rows.set(1, int(energy))
+        if not self._shared:
+            self._H.assign(self._seen[0])
+        self._rows.run()
+        if not self._shared:
+            self._seen[1:] = self._S.numpy(), self._psi.numpy()
+        return self._seen[2], self._seen[1].reshape(-1, self.dim)
 
     def stress(self, F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Energies (points,) and P (points, 3, 3) at F; views that the next call overwrites."""

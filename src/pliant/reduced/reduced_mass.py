@@ -25,9 +25,7 @@ class ReducedMass:
     def set_density(self, scene: Scene) -> None:
         """Another scene's densities and point masses."""
         self.attached = attached_masses(scene.attached, scene.body)
-        self._own.set_density(
-            scene.cell_material.densities(len(scene.body.cells)), self.attached
-        )
+        self._own.set_density(scene.cell_material.densities(len(scene.body.cells)), self.attached)
         self._nodal = self._own.to_scipy()
         self.matrix = self._span.weighted(self._nodal)
         self.pull_of_unit = self.pulled(self.nodes)

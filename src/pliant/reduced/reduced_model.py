@@ -9,7 +9,7 @@ same table steps the full body and the reduced one. The elastic force is taken a
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
 
 import numpy as np
@@ -29,8 +29,8 @@ from pliant.reduced.point_forces import PointForces
 from pliant.reduced.reduced_mass import ReducedMass
 from pliant.reduced.reduction import Reduction
 from pliant.reduced.span_loads import SpanLoads, weights_of
-from pliant.reduced.surface_contact import SurfaceContact
 from pliant.reduced.supports_of_span import span_supports
+from pliant.reduced.surface_contact import SurfaceContact
 
 Q, RATE, SECOND = "q", "q_rate", "q_second"
 """Names of a state's arrays: q and its first two derivatives by time."""
@@ -77,9 +77,17 @@ class Taken:
     balance: Balance
     x: np.ndarray
     past: tuple[np.ndarray, np.ndarray, np.ndarray]
+    _bases: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return weights_of((self.x, *self.past), self.balance.rows[name])
+        row = self.balance.rows[name]
+        if name not in self._bases:  # what x does not move
+            self._bases[name] = weights_of(self.past, row[1:])
+        return row[0] * self.x + self._bases[name] if row[0] != 0.0 else self._bases[name]
+
+    def at(self, x: np.ndarray) -> "Taken":
+        """The same step at another x."""
+        return Taken(self.balance, x, self.past, self._bases)
 
 
 class ReducedModel(Model):
@@ -223,9 +231,7 @@ class ReducedModel(Model):
     def touching(self, taken: Taken) -> tuple:
         """The surface's fields in a step."""
         assert self.touch is not None
-        return self.touch.fields(
-            taken.past[0], taken.past[1], taken["next_u"], taken["next_v"]
-        )
+        return self.touch.fields(taken.past[0], taken.past[1], taken["next_u"], taken["next_v"])
 
     def jacobian(self, taken: Taken, *, project: bool = False) -> np.ndarray:
         """dg/dx, symmetric: without what friction gains with the pressure."""
@@ -249,20 +255,16 @@ class ReducedModel(Model):
         """Advance one time step; raises SolverFailure."""
         begin = perf_counter()
         posed = self.pose(state)
-        b, past, scheme = posed.balance, posed.past, self.scene.integrator
+        b, scheme = posed.balance, self.scene.integrator
         constant = self.constant(posed)
-
-        def at(x: np.ndarray) -> Taken:
-            return Taken(b, x, past)
-
-        x = weights_of(past, scheme.first_guess)
+        x = weights_of(posed.past, scheme.first_guess)
         inertia = b.per_x("moved") * (self.mass.matrix @ x)
         scale = max(float(np.linalg.norm(constant)), float(np.linalg.norm(inertia)), 1e-300)
         try:
             with one_thread():
                 found = self.newton.solve(
-                    lambda x: self.imbalance(at(x), constant),
-                    lambda x, project: self.jacobian(at(x), project=project), x,
+                    lambda x: self.imbalance(posed.at(x), constant),
+                    lambda x, project: self.jacobian(posed.at(x), project=project), x,
                     scale=scale, tolerance=self.scene.tolerance,
                     token=(scheme.name, scheme.dt, self.version),
                 )  # fmt: skip
@@ -270,9 +272,7 @@ class ReducedModel(Model):
             raise SolverFailure(f"The step at t = {state.t:g} s failed: {failure}.") from failure
         after = self.reached(found.x, posed)
         took = perf_counter() - begin
-        done = Solution(
-            found.x, Outcome.CONVERGED, found.iterations, found.residual, found.target
-        )
+        done = Solution(found.x, Outcome.CONVERGED, found.iterations, found.residual, found.target)
         return after, StepRecord(done, {"solve": took})
 
     def reached(self, x: np.ndarray, posed: Taken) -> State:

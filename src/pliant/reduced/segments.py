@@ -102,8 +102,6 @@ def _centres_of(
     centres: np.ndarray, volumes: np.ndarray, of: np.ndarray, otherwise: np.ndarray
 ) -> np.ndarray:
     weight = np.bincount(of, volumes, len(otherwise))
-    sums = np.stack(
-        [np.bincount(of, volumes * c, len(otherwise)) for c in centres.T], axis=1
-    )
+    sums = np.stack([np.bincount(of, volumes * c, len(otherwise)) for c in centres.T], axis=1)
     found = sums / np.maximum(weight, 1e-300)[:, None]
     return np.where(weight[:, None] > 0.0, found, otherwise)

@@ -24,8 +24,8 @@ class Span(Protocol):
     """Numbers in q."""
     dim: int
 
-    def apply(self, q: np.ndarray) -> np.ndarray:
-        """The field (rows, dim)."""
+    def apply(self, q: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        """The field (rows, dim), in `out` where that is given."""
         ...
 
     def apply_many(self, q: np.ndarray) -> np.ndarray:
@@ -84,12 +84,12 @@ class ScalarSpan:
             out[p.first : p.last, p.columns] = p.rows
         return out
 
-    def apply(self, q: np.ndarray) -> np.ndarray:
+    def apply(self, q: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """See Span."""
         wide = q.reshape(self.functions, self.dim)
+        out = np.empty((self.count, self.dim)) if out is None else out
         if len(self.pieces) == 1 and len(self.pieces[0].columns) == self.functions:
-            return self.pieces[0].rows @ wide
-        out = np.empty((self.count, self.dim))
+            return np.matmul(self.pieces[0].rows, wide, out=out)
         for p in self.pieces:
             np.matmul(p.rows, wide[p.columns], out=out[p.first : p.last])
         return out
@@ -105,6 +105,8 @@ class ScalarSpan:
 
     def pull(self, field: np.ndarray) -> np.ndarray:
         """See Span."""
+        if len(self.pieces) == 1 and len(self.pieces[0].columns) == self.functions:
+            return (self.pieces[0].rows.T @ field).reshape(-1)
         out = np.zeros((self.functions, self.dim))
         for p in self.pieces:
             out[p.columns] += p.rows.T @ field[p.first : p.last]
@@ -129,7 +131,10 @@ class ScalarSpan:
                 at = (slice(None), i, slice(None), j)
                 to = (slice(None), j, slice(None), i)
                 if not whole:
-                    at, to = (p.columns[:, None], i, p.columns, j), (p.columns[:, None], j, p.columns, i)
+                    at, to = (
+                        (p.columns[:, None], i, p.columns, j),
+                        (p.columns[:, None], j, p.columns, i),
+                    )
                 out[at] += part[:, n]
                 if i != j:
                     out[to] += part[:, n].T
@@ -159,9 +164,12 @@ class VectorSpan:
         self.count, self.dim, self.size = basis.shape
         self._flat = self.basis.reshape(self.count * self.dim, self.size)
 
-    def apply(self, q: np.ndarray) -> np.ndarray:
+    def apply(self, q: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """See Span."""
-        return (self._flat @ q).reshape(self.count, self.dim)
+        if out is None:
+            return (self._flat @ q).reshape(self.count, self.dim)
+        np.matmul(self._flat, q, out=out.reshape(-1))
+        return out
 
     def apply_many(self, q: np.ndarray) -> np.ndarray:
         """See Span."""
