@@ -219,3 +219,54 @@ def test_reductions_with_all_points_are_projections(beam):
     assert model.forces.stiffness(q) @ d == pytest.approx(
         turned, rel=1e-5, abs=1e-6 * np.abs(turned).max()
     )
+
+
+@pytest.mark.parametrize("law", [None, "stable-neo-hookean"])
+def test_a_body_collapsed_to_a_disk_returns_to_rest(law):
+    """Seed 004, figure 3.17: every point in one plane, let go; laws that know inversion unfold it."""
+    from pliant.dynamics.march import march
+    from pliant.reduced.reduced_model import Q
+
+    body = pl.GridBody(pl.shapes.sphere(radius=0.1), 0.025)
+    scene = pl.Scene(
+        body, pl.Material(1e4, 0.3, 1000.0, mass_damping=15.0, stiffness_damping=0.01), law=law,
+        gravity=(0, 0, 0), integrator=pl.ImplicitEuler(0.005), model="reduced",
+        numbers={"domains": 2, "cubature": 0.03},
+    )  # fmt: skip
+    model = scene.make_model()
+    flat = -body.nodes * np.array([0.0, 0.999, 0.0])
+    q = np.linalg.solve(model.mass.matrix, model.mass.momentum(flat))
+    state = model.initial_state()
+    state = type(state)({**state.arrays, Q: q}, 0.0)
+    assert np.abs(model.carrier.apply(state)[0] - flat).max() < 1e-9
+    for step in march(model, state, until=300):
+        state = step.after
+    u = model.carrier.apply(state)[0]
+    shape = body.nodes + u - (body.nodes + u).mean(axis=0)
+    assert model.forces.energy(state.arrays[Q]) < 1e-3 * model.forces.energy(q)
+    spread = np.sort(np.linalg.eigvalsh(shape.T @ shape))
+    rest = body.nodes - body.nodes.mean(axis=0)
+    assert spread == pytest.approx(np.sort(np.linalg.eigvalsh(rest.T @ rest)), rel=0.02)
+
+
+def test_a_fit_begun_on_a_reduced_body_ends_on_the_full_one():
+    body = pl.GridBody(pl.shapes.box(size=(0.4, 0.1, 0.1)), 0.04)
+    wall = [pl.Fixed(pl.shapes.box(center=(-0.2, 0, 0), size=(1e-3, 1, 1)))]
+    scene = pl.Scene(body, pl.Material(2e5, 0.3, 1000.0, mass_damping=1.0), fixed=wall)
+    run = pl.simulate(scene, 12)
+    seen = pl.observe(
+        run, cameras=pl.ring_of_cameras(scene, 2, width=48, height=36), noise=1e-4, seed=1
+    )
+    start = {"youngs_modulus": 2.6e5}
+    given = {"discretisation": False, "coarse_to_fine": False}
+    plain = pl.reconstruct(scene, seen, start, **given)
+    both = pl.reconstruct(
+        scene, seen, start, model="reduced", numbers={"domains": 2}, **given
+    )  # fmt: skip
+    name = "youngs_modulus"
+    assert abs(both.values[name] - plain.values[name]) < 0.3 * plain.sigma[name]
+    assert both.sigma[name] == pytest.approx(plain.sigma[name], rel=0.05)
+    assert both.start == plain.start and "reduced" in both.advice[0]
+    assert {step.stage for step in both.history} >= {"reduced"}
+    with pytest.raises(pl.BadInput, match="model must be one of"):
+        pl.reconstruct(scene, seen, start, model="smaller")

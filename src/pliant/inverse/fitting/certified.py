@@ -21,6 +21,9 @@ from pliant.inverse.joint.experiment import Experiment
 CHEAP = {"coarse_to_fine": False, "discretisation": False, "field_parts": False}
 """What the first fit leaves to the second."""
 
+STEPS = 10
+"""Steps of the first fit, unless told: what it misses of its own minimum is less than its error."""
+
 NEAR = {"coarse_to_fine": False, "search": False, "multi_start": 1, "horizons": (1.0,)}
 """What the second need not do again."""
 
@@ -42,8 +45,9 @@ def certified(
         raise BadInput("model: a fit that is taken up again goes on with the model it began with.")
     try:
         first = reconstruct(
-            _with_model(scene, model, numbers), seen, unknowns, **{**options, **CHEAP}
-        )
+            _with_model(scene, model, numbers), seen, unknowns,
+            **{"max_iterations": STEPS, **options, **CHEAP},
+        )  # fmt: skip
         start, told = starts(unknowns, first), ""
     except SolverFailure as failure:
         first, start = None, unknowns
