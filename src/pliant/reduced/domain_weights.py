@@ -50,6 +50,10 @@ FREELY = 1e-3
 """The same of what moves a held body across p, where its walls let it."""
 
 
+SLIVER = 0.1
+"""Least weight of a quadrature point in Laplace's equation, over the median."""
+
+
 @dataclass(frozen=True)
 class Fading:
     """weights: (nodes, domains); direction: p (dim,), of elastic ones."""
@@ -91,7 +95,8 @@ def harmonic_weights(scene: Scene, segments: Segments) -> Fading:
     value = balls.astype(float)
     if not (held & ~balls[:, 0]).any():
         return Fading(np.ones((len(body.nodes), 1)), None)
-    L = _laplacian(body, rule.weights, rule.cells, rule.gradients)
+    full = np.maximum(rule.weights, SLIVER * float(np.median(rule.weights)))  # or slivers are loose
+    L = _laplacian(body, full, rule.cells, rule.gradients)
     free = np.flatnonzero(~held)
     inner, right = L[free][:, free], -(L @ value)[free]
     if len(free) <= 3 * DIRECT_NODES[scene.dim]:

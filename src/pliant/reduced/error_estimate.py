@@ -107,8 +107,8 @@ class ErrorEstimator:
         self.model.pose(state, ImplicitEuler(h)).assemble(state.u, project=project)
 
     def _state(self, u: np.ndarray, v: np.ndarray, t: float) -> State:
-        u, v = (to_device(np.ascontiguousarray(field), wp.vec3d) for field in (u, v))
-        return State.of(u, v, zeros(len(u), wp.vec3d), t)
+        place, rate = (to_device(np.ascontiguousarray(field), wp.vec3d) for field in (u, v))
+        return State.of(place, rate, zeros(len(u), wp.vec3d), t)
 
 
 def estimated_error(
@@ -118,11 +118,10 @@ def estimated_error(
     scene = scene or run.scene
     assert scene is not None
     last = run.steps - 1
-    if frames is None:
-        frames = np.unique(np.linspace(max(1, last // FRAMES), last, FRAMES).round()).astype(int)
-    judge, frames = ErrorEstimator(scene), np.asarray(frames)
+    spread = np.unique(np.linspace(max(1, last // FRAMES), last, FRAMES).round()).astype(int)
+    judge, chosen = ErrorEstimator(scene), spread if frames is None else np.asarray(frames)
     fields = []
-    for k in frames:
+    for k in chosen.tolist():
         dt, t = float(run.times[k + 1] - run.times[k - 1]), float(run.times[k])
         a = (run.velocities[k + 1] - run.velocities[k - 1]) / dt
         u, v, a = (in_space(x) for x in (run.displacements[k], run.velocities[k], a))
@@ -131,9 +130,9 @@ def estimated_error(
     e = np.array(fields)
     size = [
         np.sqrt(np.mean(np.sum(np.square(x), axis=-1), axis=-1))
-        for x in (e, run.displacements[frames])
+        for x in (e, run.displacements[chosen])
     ]
-    return ErrorEstimate(frames, size[0], size[1], e)
+    return ErrorEstimate(chosen, size[0], size[1], e)
 
 
 def _growth(run: Trajectory, t: float) -> float:

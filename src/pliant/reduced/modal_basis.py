@@ -1,7 +1,8 @@
 """Spans of modes: with modal derivatives for held bodies, closed under turns for free ones.
 
 Held: the modes phi_i and the derivatives psi_ij and chi_ijk of dynamics.modal_derivatives, each
-scaled by the products of w_1 / w_i (Barbic and James 2005), made orthonormal by their masses.
+scaled by the products of w_1 / w_i (Barbic and James 2005), beside them what the body's weight and
+its loads do at rest; made orthonormal by their masses.
 
 Free: a body that turns by R moves by (R - I) X + R sum_i q_i phi_i(X), which no span of fixed
 fields holds for all R but one of scalar functions: 1, the coordinates, and the components of the
@@ -65,8 +66,9 @@ def _with_derivatives(scene: Scene, count: int, order: int) -> np.ndarray:
     shapes = in_space(found.shapes)
     share = found.frequencies[0] / np.maximum(found.frequencies, 1e-300)
     out = [share[i] * shapes[i] for i in range(count)]
+    solver = RestSolver(scene)
+    out += [field / np.abs(field).max() * np.abs(shapes[0]).max() for field in _sags(scene, solver)]
     if order > 0:
-        solver = RestSolver(scene)
         third = ForceDerivatives(solver.model)
         size = float(np.abs(shapes[0]).max())
         first: dict[tuple[int, ...], np.ndarray] = {}
@@ -81,6 +83,19 @@ def _with_derivatives(scene: Scene, count: int, order: int) -> np.ndarray:
             chi = solver.solve(-right)
             out.append(share[i] * share[j] * share[k] * size**2 * chi)
     return np.array(out)[:, :, : scene.dim]
+
+
+def _sags(scene: Scene, solver: RestSolver) -> list[np.ndarray]:
+    """Where the body goes under its own weight along each axis, and under the scene's loads.
+
+    The lowest modes need not hold it: a ring that hangs stretches, which is none of them.
+    """
+    model = solver.model
+    forces = [model.masses[:, None] * axis for axis in np.eye(3)[: scene.dim]]
+    loads = model.boundary.load_forces(0.0)
+    if np.any(loads):
+        forces.append(loads)
+    return [solver.solve(force * model.boundary.free) for force in forces]
 
 
 def orthonormal(scene: Scene, shapes: np.ndarray, most: int = 0) -> VectorSpan:

@@ -83,7 +83,8 @@ class ReducedDerivatives:
             dx = -lu_solve(factor, self._by_past(taken, past) + self._by_parameters(taken, p))
             four = (dx, *past)
             rows = (scheme.next_u, scheme.next_v, scheme.next_a)
-            out.append(reduced_state(*(weights_of(four, row) for row in rows), after.t))
+            u, v, a = (weights_of(four, row) for row in rows)
+            out.append(reduced_state(u, v, a, after.t))
         return out
 
     def _factor(self, taken: "Taken"):
@@ -200,8 +201,10 @@ class ReducedDerivatives:
         y = lu_solve(self._factor(taken), x_bar, trans=1)
         past = self._past_pull(taken, -y)
         self._parameters_pull(taken, -y, dual)
-        out = [weights_of(ends, [row[z + 1] for row in rows]) + past[z] for z in range(3)]
-        return reduced_state(*out, before.t)
+        u, v, a = (
+            weights_of(ends, [row[z + 1] for row in rows]) + past[z] for z in range(3)
+        )  # fmt: skip
+        return reduced_state(u, v, a, before.t)
 
     def initial_adjoint(self, state: State, bar: State, dual: Parameters) -> None:
         """See Derivatives; spreads what was gathered."""

@@ -59,7 +59,8 @@ def training_poses(scene: Scene, reduction: Reduction) -> np.ndarray:
             try:
                 state, _ = model.step(state)
             except SolverFailure:  # too far: what was reached will do
-                state = reduced_state(*(np.zeros(model.size) for _ in range(3)), 0.0)
+                none = np.zeros(model.size)
+                state = reduced_state(none, none, none, 0.0)
                 break
             poses.append(state.arrays[Q].copy())
     return np.array(poses)
