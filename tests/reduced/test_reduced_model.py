@@ -215,7 +215,7 @@ def test_the_corotated_stress_by_a_polar_decomposition_is_that_of_the_stretches(
     n = 50
     F = np.eye(3) + 0.4 * rng.normal(size=(n, 3, 3))
     points = PointLaw(law, law.table(n), np.ones(n), 3)
-    for k in range(3):  # the tangent comes from the stretches: differences of the stress meet it
+    for _ in range(3):  # the tangent comes from the stretches: differences of the stress meet it
         dF = rng.normal(size=(n, 3, 3))
         up, down = (points.stress(F + s * 1e-6 * dF)[1].copy() for s in (1.0, -1.0))
         slope = np.einsum("pijkl,pkl->pij", points.tangent(F, project=False), dF)

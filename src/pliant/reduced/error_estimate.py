@@ -10,8 +10,8 @@ lacking pushes it beside its way, by one solve with the full tangent at the plac
     y = (2 M / t^2 + K(u))^-1 r,
 
 r t^2 / 2 m where it has had no time t to resist, and later K^-1 r, the way to where forces balance.
-r comes and goes with the motion itself, to which the body resonates: after a time t an oscillator of
-angular frequency w and damping ratio z that is pushed at its own frequency is off by y times
+r comes and goes with the motion itself, to which the body resonates: after a time t an oscillator
+of angular frequency w and damping ratio z that is pushed at its own frequency is off by y times
 
     g = (1 - e^(-z w t)) / (2 z),    w t / 2 without damping,
 

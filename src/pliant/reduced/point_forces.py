@@ -102,7 +102,7 @@ class PointForces:
         """det F at the points."""
         return np.linalg.det(self.deformation(q))
 
-    # by the law's parameters -----------------------------------------------------------------------
+    # by the law's parameters ----------------------------------------------------------------------
 
     def force_by_law(self, q: np.ndarray, d_p: np.ndarray) -> np.ndarray:
         """Change of the force by the parameters' (cells, parameters)."""
@@ -114,7 +114,7 @@ class PointForces:
         assert self.law is not None
         return self.law.pull(self.deformation(q), self._w * self.gradient(y))
 
-    # damping -----------------------------------------------------------------------------------------
+    # damping --------------------------------------------------------------------------------------
 
     def viscous_force(self, at: np.ndarray, rate: np.ndarray) -> np.ndarray:
         """Per stiffness damping."""

@@ -24,8 +24,8 @@ FACE = {2: 2, 3: 3}
 
 @dataclass(frozen=True)
 class Segments:
-    """seeds: (n, dim) places; of: (cells,) the segment of each cell; joined: (n, n) bool, neighbours
-    and a segment itself.
+    """seeds: (n, dim) places; of: (cells,) the segment of each cell; joined: (n, n) bool, which
+    are neighbours, or the same.
     """
 
     seeds: np.ndarray
@@ -52,7 +52,7 @@ def segmented(body: Body, count: int) -> Segments:
     """`count` segments of a body."""
     if count > len(body.cells):
         raise BadInput(
-            f"numbers.domains: {count} are more than the body's {len(body.cells)} cells; take fewer."
+            f"numbers.domains: {count} are more than the body has cells, {len(body.cells)}."
         )
     centres, volumes = cell_centres(body), body.cell_volumes
     seeds = _slices(centres, volumes, count)

@@ -4,7 +4,8 @@
 
 W is that of penalties alone (fem.cutting.walls): a span whose functions vanish on held nodes has
 none, one on a grid, whose walls cut cells, has what its functions leave there. A wall is stiff but
-not a material: it keeps the moduli of the scene that was reduced, and no derivative goes through it.
+not a material: it keeps the moduli of the scene that was reduced, and no derivative goes through
+it.
 """
 
 from dataclasses import dataclass

@@ -102,7 +102,7 @@ class SurfaceContact:
         """Of the springs [J]."""
         return self.contact.energy(self.field(q))
 
-    # derivatives -------------------------------------------------------------------------------------
+    # derivatives ----------------------------------------------------------------------------------
 
     def jacobians(
         self, fields: Sequence[wp.array], force: tuple[float, float]

@@ -89,11 +89,11 @@ def _with_model(scene: Any, model: str, numbers: Mapping[str, Any] | None) -> An
 
 
 def _told(first: Fit, second: Fit, model: str) -> str:
-    away = [
-        f"{name} {(second.values[name] - first.values[name]) / max(second.sigma[name], 1e-300):+.1f}"
-        for name in second.labels
-        if name in first.values
-    ]
+    away = []
+    for name in second.labels:
+        if name in first.values:
+            way = second.values[name] - first.values[name]
+            away.append(f"{name} {way / max(second.sigma[name], 1e-300):+.1f}")
     return (
         f"Found with model = '{model}' in {first.iterations} steps and {first.seconds:.1f} s, then "
         f"in {second.iterations} of the full body, which moved the values by (in sigma): "
