@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import pliant as pl
+from pliant.core.launch import thread_count
 from pliant.dynamics.march import march
 from pliant.dynamics.model import State
 from pliant.reduced.modal_basis import snapshot_span
@@ -228,3 +229,48 @@ def test_the_corotated_stress_by_a_polar_decomposition_is_that_of_the_stretches(
     t = 0.15
     assert psi[0] == pytest.approx(mu * (0.04 + 0.01 + 0.0025) + 0.5 * lam * t * t)
     assert np.diag(P[0]) == pytest.approx(2 * mu * np.array([0.2, -0.1, 0.05]) + lam * t)
+
+
+@pytest.mark.parametrize("name", ["corotated", "neo-hookean", "fung"])
+def test_the_kernels_of_points_compile_for_cuda(name, tmp_path):
+    import warp as wp
+
+    from pliant.fem.laws import LAWS
+    from pliant.reduced.point_law import point_kernels
+
+    module = point_kernels(LAWS[name]).rows.module
+    wp.compile_aot_module(module, device=None, arch=75, module_dir=str(tmp_path), use_ptx=True)
+    made = [p for p in tmp_path.iterdir() if p.suffix in (".cubin", ".ptx")]
+    assert made
+    assert all(p.stat().st_size > 0 for p in made)
+
+
+LAWS_ALIKE = ["fung", "ogden", "yeoh", "mooney-rivlin", "arruda-boyce", "stable-neo-hookean"]
+
+
+@pytest.mark.parametrize("law", LAWS_ALIKE)
+def test_every_law_steps_as_the_full_body_does(bar, law):
+    from pliant.fem.laws import find_law
+
+    try:
+        find_law(law).from_moduli(2e4, 0.3)
+    except pl.BadInput:
+        pytest.skip("it does not follow from a modulus and a ratio")
+    scene = pl.Scene(bar, SOFT, fixed=WALL, law=law, dilatation="pointwise", tolerance=1e-10)
+    span = everything(scene)
+    mine = pl.simulate(
+        scene, 4, system=ReducedModel(scene, Reduction(span, all_points(scene, span)))
+    )
+    full = pl.simulate(scene, 4)
+    size = np.abs(full.displacements).max()
+    assert mine.displacements == pytest.approx(full.displacements, abs=1e-6 * size)
+
+
+def test_two_threads_give_the_same_bits(grid):
+    scene = pl.Scene(grid, SOFT, fixed=WALL, model="modal", numbers={"modes": 4, "cubature": 0.0})
+    before, runs = thread_count(), []
+    for count in (1, 2):
+        pl.set_threads(count)
+        runs.append(pl.simulate(scene, 12).displacements)
+    pl.set_threads(before)
+    assert (runs[0] == runs[1]).all()

@@ -58,7 +58,7 @@ class PointKernels:
 def point_kernels(energy: Energy, floor: float = 0.0) -> PointKernels:
     """The kernels of an energy, made once."""
     functions = law_functions(energy, floor)
-    name = functions.module
+    name = f"{functions.module}_points"  # not that of the cells' kernels, which may be loaded
     parts = isotropic_parts if functions.isotropic else general_parts
     energy_at, stress_at, matrix_at, change_at, pull_at = parts(functions, name)
     if energy is Corotated and floor == 0.0:
