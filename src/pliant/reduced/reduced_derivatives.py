@@ -188,6 +188,7 @@ class ReducedDerivatives:
         self._pulled = np.zeros(m.size)
         self._by_law = np.zeros((points, numbers))
         self._by_lam, self._by_mu = np.zeros(points), np.zeros(points)
+        self._waiting: tuple[np.ndarray, np.ndarray] | None = None
 
     def adjoint(self, before: State, after: State, bar: State, dual: Parameters) -> State:
         """See Derivatives."""
@@ -218,6 +219,7 @@ class ReducedDerivatives:
         rate_bar = rate_bar + self._past_pull(taken, -y)[1]
         self._parameters_pull(taken, -y, dual)
         self._products -= np.outer(y, second)
+        self._pull_what_waits()
         z = np.linalg.solve(m.mass.matrix, rate_bar)
         self._products -= np.outer(z, rate)
         velocity = np.zeros((len(m.masses), 3))
@@ -276,9 +278,7 @@ class ReducedDerivatives:
         gravity = np.zeros(3)
         gravity[: m.span.dim] = -b.force_total * (y @ m.mass.pull_of_unit)
         dual.add("gravity", gravity)
-        for factor, q in zip(b.force, (taken["next_u"], taken.past[0]), strict=True):
-            if factor != 0.0:
-                self._by_law += factor * m.forces.law_pull(q, y)
+        self._pull_law(taken["next_u"], b.force[0] * y, taken.past[0], b.force[1] * y)
         if b.stiffness_damping > 0.0:
             lam, mu = m.forces.viscous_moduli_pull(at, rate, y)
             self._by_lam += b.stiffness_damping * lam
@@ -287,6 +287,26 @@ class ReducedDerivatives:
             found = m.touch.parameters_pull(m.touching(taken), b.force, y)
             for name, value in found.items():
                 dual.add(name, -value)
+
+
+    def _pull_law(
+        self, end: np.ndarray, at_end: np.ndarray, start: np.ndarray, at_start: np.ndarray
+    ) -> None:
+        """By the law's parameters; what is at a step's start waits for the step that ends there."""
+        if self._waiting is not None:
+            q, y = self._waiting
+            if np.array_equal(q, end):
+                at_end = at_end + y
+            else:
+                self._by_law += self.model.forces.law_pull(q, y)
+        if np.any(at_end):
+            self._by_law += self.model.forces.law_pull(end, at_end)
+        self._waiting = (start, at_start) if np.any(at_start) else None
+
+    def _pull_what_waits(self) -> None:
+        if self._waiting is not None:
+            self._by_law += self.model.forces.law_pull(*self._waiting)
+        self._waiting = None
 
 
 def _require_known(p: Parameters, model: str) -> None:

@@ -79,7 +79,12 @@ class Taken:
     past: tuple[np.ndarray, np.ndarray, np.ndarray]
     _bases: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
+    known: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+    """Vectors that a step which was taken has left, to the bit: their stiffness is at hand."""
+
     def __getitem__(self, name: str) -> np.ndarray:
+        if name in self.known:
+            return self.known[name]
         row = self.balance.rows[name]
         if name not in self._bases:  # what x does not move
             self._bases[name] = weights_of(self.past, row[1:])
@@ -291,7 +296,8 @@ class ReducedModel(Model):
         else:
             w = scheme.next_u
             x = (after.arrays[Q] - weights_of(posed.past, w[1:])) / w[0]
-        return Taken(posed.balance, x, posed.past)
+        known = {"next_u": after.arrays[Q], "next_v": after.arrays[RATE]}
+        return Taken(posed.balance, x, posed.past, known=known)
 
     def push(self, force: np.ndarray | None) -> None:
         """See Model."""
