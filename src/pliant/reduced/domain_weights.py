@@ -17,7 +17,7 @@ gives way to a force on it.
 Harmonic, for comparison: Laplace's equation, with balls as the seeds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import warp as wp
@@ -35,6 +35,7 @@ from pliant.linalg.pcg import ConjugateGradients, Tolerance
 from pliant.reduced.reduction import quadrature
 from pliant.reduced.rest_solver import DIRECT_NODES, full_scene
 from pliant.reduced.segments import Segments
+from pliant.reduced.supports_of_span import nodal_supports
 
 BALL = 0.3
 """Radius of a seed over that of a ball of the segment's volume."""
@@ -91,7 +92,7 @@ def harmonic_weights(scene: Scene, segments: Segments) -> Fading:
     body = scene.body
     rule = quadrature(scene, means=False)
     balls = seed_balls(scene, segments) > 0.0
-    held = balls.any(axis=1) | _held_nodes(ImplicitModel(full_scene(scene)))
+    held = balls.any(axis=1) | _held_nodes(scene)
     value = balls.astype(float)
     if not (held & ~balls[:, 0]).any():
         return Fading(np.ones((len(body.nodes), 1)), None)
@@ -131,11 +132,12 @@ def _filled(scene: Scene, weights: np.ndarray) -> np.ndarray:
     return weights + lacking * squares / np.maximum(squares.sum(axis=1, keepdims=True), 1e-300)
 
 
-def _held_nodes(model: ImplicitModel) -> np.ndarray:
+def _held_nodes(scene: Scene) -> np.ndarray:
     """Nodes that walls hold: strongly, or as corners of cells that a wall cuts."""
-    held = (model.boundary.free[:, : model.scene.dim] == 0.0).all(axis=1)
-    if model.walls is not None:
-        held[model.scene.body.cells[model.walls.walls.cell].reshape(-1)] = True
+    boundary, _ = nodal_supports(scene)
+    held = (boundary.free[:, : scene.dim] == 0.0).all(axis=1)
+    if boundary.walls is not None:
+        held[scene.body.cells[boundary.walls.cell].reshape(-1)] = True
     return held
 
 
@@ -144,25 +146,23 @@ class _Stiffness:
 
     def __init__(self, scene: Scene):
         self.scene, self.body = scene, scene.body
-        model = ImplicitModel(full_scene(scene))
-        self.free = model.boundary.free.copy()
+        model = ImplicitModel(replace(full_scene(scene), fixed=()))
+        boundary, W = nodal_supports(scene)
+        self.free = boundary.free.copy()
         extent = float(np.ptp(self.body.nodes, axis=0).max())
         density = float(model.masses.sum()) / self.body.volume
         self.stiff = float(np.mean(model.mu)) / (density * extent**2)
         self.masses = model.masses
         self.walled = np.zeros(len(self.body.cells), bool)
-        if model.walls is not None:
-            self.walled[model.walls.walls.cell] = True
+        if boundary.walls is not None:
+            self.walled[boundary.walls.cell] = True
         shift = 0.0 if scene.fixed else UNHELD * self.stiff
         matrix = BlockMatrix(self.body.pattern, np.ones_like(self.free))
         model.elasticity.assemble(
             matrix, model.inertia.mass, mass_factor=shift, stiffness_factor=1.0
         )
         self.cells = matrix.values.numpy().reshape(-1, 3, 3).copy()
-        matrix.values.zero_()
-        for term in model.supports:
-            term.assemble_rest(matrix)
-        self.walls = matrix.values.numpy().reshape(-1, 3, 3).copy()
+        self.walls = _as_blocks(W, self.body)
 
     def direction(self, balls: np.ndarray) -> np.ndarray:
         """p: the main axis of the sum of the domains' compliances (eq. 3.9 to 3.12)."""
@@ -211,6 +211,20 @@ class _Stiffness:
             force[:, 0] = balls[:, j]
             out[:, j] = solver.solve(force * free)[:, 0]
         return out
+
+
+def _as_blocks(W: sparse.csr_matrix, body) -> np.ndarray:
+    """A matrix over the nodes' components (nodes dim) as blocks (blocks, 3, 3) of the pattern."""
+    n, d, pattern = len(body.nodes), body.dim, body.pattern
+    rows = np.repeat(np.arange(n, dtype=np.int64), np.diff(pattern.row_start))
+    keys = rows * n + pattern.columns
+    order = np.argsort(keys, kind="stable")
+    entries = W.tocoo()
+    wanted = (entries.row // d).astype(np.int64) * n + entries.col // d
+    at = order[np.searchsorted(keys[order], wanted)]
+    out = np.zeros((len(keys), 3, 3))
+    np.add.at(out, (at, entries.row % d, entries.col % d), entries.data)
+    return out
 
 
 def _frame(direction: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from pliant.reduced.one_thread import one_thread
 from pliant.reduced.point_forces import PointForces
 from pliant.reduced.reduction import Domains, Reduction, all_points
 from pliant.reduced.spans import Span
+from pliant.reduced.supports_of_span import walls_told
 
 _kept: WeakKeyDictionary[Any, dict[str, Reduction]] = WeakKeyDictionary()
 
@@ -34,7 +35,7 @@ def prepared(scene: Scene) -> Reduction:
 def _key(scene: Scene) -> str:
     law = scene.constitution.law
     assert law is not None
-    walls = [(repr(f.place.to_dict()), f.axes, f.stiffness) for f in scene.fixed]
+    walls = walls_told(scene)
     regions = scene.material.regions
     return repr((scene.model, scene.numbers, scene.dilatation, law.name, walls, regions))
 

@@ -288,7 +288,6 @@ class ReducedDerivatives:
             for name, value in found.items():
                 dual.add(name, -value)
 
-
     def _pull_law(
         self, end: np.ndarray, at_end: np.ndarray, start: np.ndarray, at_start: np.ndarray
     ) -> None:

@@ -8,13 +8,15 @@ not a material: it keeps the moduli of the scene that was reduced, and no deriva
 it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import sparse
 
 from pliant.core.errors import BadInput
-from pliant.dynamics.boundary import Boundary
+from pliant.dynamics.boundary import Boundary, spread
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.supports import build_supports
 from pliant.linalg.blocks import BlockMatrix
@@ -37,15 +39,37 @@ def held_alike(boundary: Boundary, dim: int) -> np.ndarray:
     return (boundary.free[:, :dim] == 0.0).all(axis=1)
 
 
+_kept: WeakKeyDictionary[Any, dict[str, tuple[Boundary, sparse.csr_matrix]]] = WeakKeyDictionary()
+
+
 def nodal_supports(scene: Scene) -> tuple[Boundary, sparse.csr_matrix]:
-    """The boundary, and W over the nodes' components, (nodes dim, nodes dim)."""
-    body, d = scene.body, scene.body.dim
+    """The boundary, and W over the nodes' components, (nodes dim, nodes dim).
+
+    Walls are kept with the body, with the moduli that they were first asked for: finding what a
+    large region holds takes longer than all else.
+    """
     for number, fixed in enumerate(scene.fixed):
         if fixed.moves or fixed.displacement is not None:
             raise BadInput(
                 f"fixed[{number}]: a reduced body is held where it was made; use "
                 f"model = 'corotated' for a held region that moves or is moved."
             )
+    own = _kept.setdefault(scene.body, {})
+    key = repr((walls_told(scene), scene.dilatation))
+    if key not in own:
+        own[key] = _found(scene)
+    boundary, W = own[key]
+    loads = [(load, spread(load, k, scene.body)) for k, load in enumerate(scene.loads)]
+    return replace(boundary, scene=scene, loads=loads, driven={}), W
+
+
+def walls_told(scene: Scene) -> list:
+    """What tells a scene's held regions from others."""
+    return [(repr(f.place.to_dict()), f.axes, f.stiffness) for f in scene.fixed]
+
+
+def _found(scene: Scene) -> tuple[Boundary, sparse.csr_matrix]:
+    body, d = scene.body, scene.body.dim
     held = build_supports(scene, "penalty")
     lam, mu = scene.constitution.moduli()
     held.set_numbers(scene, lam, mu)
