@@ -15,6 +15,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.dynamics.constitution import models
+from pliant.dynamics.scene import Scene
 from pliant.inverse.fitting.fit import Fit
 from pliant.inverse.joint.experiment import Experiment
 
@@ -82,8 +83,8 @@ def _with_model(scene: Any, model: str, numbers: Mapping[str, Any] | None) -> An
     kinds = models()
     if model not in kinds:
         raise BadInput(f"model must be one of {', '.join(kinds)}, not '{model}'.")
-    if not hasattr(scene, "constitution"):
-        raise BadInput(f"model: a {type(scene).__name__} has no other model to be fitted with.")
+    if not isinstance(scene, Scene):
+        raise BadInput("model: only a scene of one body can be fitted with another model first.")
     law = scene.law if kinds[model].takes_law else None
     return replace(scene, model=model, law=law, numbers=numbers, source=None)
 
