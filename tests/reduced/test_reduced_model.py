@@ -274,3 +274,14 @@ def test_two_threads_give_the_same_bits(grid):
         runs.append(pl.simulate(scene, 12).displacements)
     pl.set_threads(before)
     assert (runs[0] == runs[1]).all()
+
+
+def test_several_bodies_are_full_ones(grid):
+    scene = pl.Scene(
+        parts=[
+            pl.Part("a", grid, SOFT, model="modal"),
+            pl.Part("b", grid, SOFT, position=(0, 0.2, 0)),
+        ]
+    )
+    with pytest.raises(pl.BadInput, match="cannot touch other parts"):
+        pl.simulate(scene, 1)

@@ -34,9 +34,14 @@ RIGID = {2: 3, 3: 6}
 def modal_span(scene: Scene, count: int, order: int, most: int) -> Span:
     """The span of `count` elastic modes of a scene."""
     own = full_scene(scene)
+    rigid = 0 if scene.fixed else RIGID[scene.dim]
+    free = scene.body.nodes.size
+    if count + rigid >= free - 1:
+        raise BadInput(
+            f"numbers.modes: {count} are more than a body of {len(scene.body.nodes)} nodes has."
+        )
     if scene.fixed:
         return orthonormal(scene, _with_derivatives(own, count, order), most)
-    rigid = RIGID[scene.dim]
     found = modes(own, count + rigid)
     shapes = found.shapes[rigid:]
     return turning_span(scene, shapes, most)

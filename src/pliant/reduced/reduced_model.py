@@ -195,7 +195,7 @@ class ReducedModel(Model):
 
     # steps ---------------------------------------------------------------------------------------
 
-    def pose(self, state: State) -> Taken:
+    def posed(self, state: State) -> Taken:
         """The step from a state at x = 0."""
         balance = step_balance(self.scene.integrator, self.material, state.t)
         return Taken(balance, np.zeros(self.size), numbers_of_state(state))
@@ -259,7 +259,7 @@ class ReducedModel(Model):
     def step(self, state: State) -> tuple[State, StepRecord]:
         """Advance one time step; raises SolverFailure."""
         begin = perf_counter()
-        posed = self.pose(state)
+        posed = self.posed(state)
         b, scheme = posed.balance, self.scene.integrator
         constant = self.constant(posed)
         x = weights_of(posed.past, scheme.first_guess)
@@ -290,7 +290,7 @@ class ReducedModel(Model):
 
     def between(self, before: State, after: State) -> Taken:
         """The vectors of a step that was taken."""
-        scheme, posed = self.scene.integrator, self.pose(before)
+        scheme, posed = self.scene.integrator, self.posed(before)
         if scheme.next_a == (1.0, 0.0, 0.0, 0.0) or scheme.next_u[0] == 0.0:
             x = after.arrays[SECOND]
         else:
