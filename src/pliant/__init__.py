@@ -5,6 +5,7 @@ they are first asked for: `import pliant` alone loads neither Warp nor SciPy.
 """
 
 import sys
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -170,7 +171,8 @@ class _Facade(ModuleType):
 
 sys.modules[__name__].__class__ = _Facade
 provide(lambda: import_module("pliant.app.pictures.views"))  # plot, HTML and progress of records
-later.provide("models", lambda: import_module("pliant.particles"))  # words that `model` may be
+for _folder in ("particles", "reduced"):  # words that `model` may be
+    later.provide("models", partial(import_module, f"pliant.{_folder}"))
 
 __all__ = [
     "BadInput", "Body", "BodyForce", "Branch", "Camera", "CentralDifferences", "ContactLaw",

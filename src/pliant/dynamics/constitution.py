@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pliant.dynamics.model import Block, Model
     from pliant.dynamics.scene import Scene
     from pliant.dynamics.terms.elastic import Elastic
+    from pliant.dynamics.trajectory import Trajectory
     from pliant.fem.forces.elasticity import Elasticity
     from pliant.fem.forces.stress import Stresses
 
@@ -48,6 +49,7 @@ class Constitution:
     branched: viscoelastic branches are known for it.
     finite_elements: whether its steps are those of the body's cells, which others are compared to.
     numbers: the class of its own numbers (dynamics.model_numbers), None where it has none.
+    takes_law: whether a scene may give it a law beside its tag.
     """
 
     tag: ClassVar[str]
@@ -59,6 +61,7 @@ class Constitution:
     branched: ClassVar[bool] = True
     numbers: ClassVar[type | None] = None
     finite_elements: ClassVar[bool] = True
+    takes_law: ClassVar[bool] = False
 
     def __init__(self, scene: "Scene"):
         self.scene = scene
@@ -115,6 +118,10 @@ class Constitution:
     def run_warnings(self) -> list[str]:
         """What to know of this model before trusting a run, a sentence each."""
         return []
+
+    def run_record(self, run: "Trajectory") -> dict[str, Any]:
+        """What this model's record of a run has beyond what all have, with a sentence `told`."""
+        return {}
 
     def _rest(self) -> "Elasticity":
         """The linear operator about the rest shape."""
@@ -282,7 +289,7 @@ def constitution_of(scene: "Scene") -> Constitution:
     known = MODELS if scene.model in MODELS else models()
     if scene.model not in known:
         raise BadInput(f"model must be one of {', '.join(known)}, not '{scene.model}'.")
-    if scene.law is None:
+    if scene.law is None or known[scene.model].takes_law:
         return known[scene.model](scene)
     if scene.model != DEFAULT:
         name = scene.law if isinstance(scene.law, str) else scene.law.name

@@ -94,6 +94,7 @@ def simulate_scene(
         energy_line(result["energies"]),
         *cut_lines(result["steps_cut"]),
         *result["warnings"],
+        *filter(None, [result.get("model_told")]),
         f"files in {result['out']}" + (": final.png, motion.gif, trajectory.pvd" * pictures),
     ]
     answer(result, lines, as_json=as_json)

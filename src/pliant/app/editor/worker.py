@@ -184,12 +184,12 @@ class _Worker:
         push = None
         if self.held is not None:
             held, target = self.held
-            now = self.state.u.numpy()[:, : scene.dim] + scene.body.nodes
-            push = held.force(now, self.state.v.numpy()[:, : scene.dim], target)
+            u, v = (x[:, : scene.dim] for x in self.system.carrier.apply(self.state))
+            push = held.force(u + scene.body.nodes, v, target)
         self.system.push(push)
         step = next(march(self.system, self.state, number=self.step))
         after, record = step.after, step.record
-        u = after.u.numpy()
+        u = self.system.carrier.apply(after)[0]
         if not (np.isfinite(u).all() and np.abs(u).max() < RUNAWAY * self.size):
             self._fail(
                 f"The run diverged at t = {after.t:.3g} s: use a smaller time step, another "

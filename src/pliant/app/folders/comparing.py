@@ -70,7 +70,7 @@ def compare(
     told = scene.law if isinstance(scene.law, str) else getattr(scene.law, "name", first)
     found: list[Compared] = []
     for name in [first, *(n for n in names if n != first)]:
-        law = scene.law if name == first else None
+        law = scene.law if name == first or models()[name].takes_law else None
         same = replace(scene, model=name, law=law)
         title = str(told) if name == first else name
         run, step_ms, residual, stopped = _run(same, steps, title, progress)

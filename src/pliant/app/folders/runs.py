@@ -32,7 +32,7 @@ from pliant.dynamics.model import Model, State
 from pliant.dynamics.parts.parts_scene import PartsScene
 from pliant.dynamics.scene import Scene
 from pliant.dynamics.simulate import PHASES, Watched, watch
-from pliant.dynamics.trajectory import Anchor
+from pliant.dynamics.trajectory import Anchor, Trajectory
 
 __all__ = [
     "BODY", "NOT_THE_SCENE", "RESULT", "SCENE", "Interrupted", "RunDirectory", "RunFailed",
@@ -199,6 +199,31 @@ def _parts_told(scene: Any) -> dict[str, Any]:
     }
 
 
+MOST_JUDGED = 20_000_000
+"""Numbers of displacement that are read to judge a run by: 160 MB."""
+
+
+def _model_told(scene: Scene, directory: RunDirectory, status: str) -> dict[str, Any]:
+    """What the scene's model says of a run, from the last steps that were all saved."""
+    if status != "finished" or not isinstance(scene, Scene) or scene.constitution.finite_elements:
+        return {}
+    steps = directory.saved_steps()
+    steps = steps[-max(4, MOST_JUDGED // scene.body.nodes.size) :]
+    if steps and steps[-1] - steps[0] != len(steps) - 1:
+        steps = steps[-1:]  # accelerations are differences of steps that follow each other
+    states = [directory.read_state(k) for k in steps]
+    if not states:
+        return {}
+    u, v = (np.stack([getattr(s, name) for s in states]) for name in ("u", "v"))
+    none = np.zeros(0)
+    times = np.array([s.t for s in states])
+    try:
+        own = scene.constitution.run_record(Trajectory(scene, times, u, v, none, none))
+    except SolverFailure as failure:
+        return {"model_told": str(failure)}
+    return {"model_told": own.pop("told"), **own} if own else {}
+
+
 def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> dict[str, Any]:
     """The contents of result.json."""
     last = directory.last_state(scene.body.nodes.shape)
@@ -240,5 +265,6 @@ def summary(scene: Scene, directory: RunDirectory, status: str, digest: str) -> 
             ),
             *energies.warnings(),
         ],
+        **_model_told(scene, directory, status),
         "files_digest": digest,
     }

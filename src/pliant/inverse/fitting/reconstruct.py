@@ -14,6 +14,7 @@ from dataclasses import replace
 from pliant.core.errors import BadInput, SolverFailure
 from pliant.core.shown import shown_by
 from pliant.dynamics.model import World
+from pliant.inverse.fitting.certified import certified
 from pliant.inverse.fitting.far_starts import second_thoughts
 from pliant.inverse.fitting.fit import Fit, Step
 from pliant.inverse.fitting.fit_log import FitLog
@@ -53,6 +54,8 @@ def reconstruct(
     *,
     on_step: Callable[[Step], None] | None = None,
     progress: Callable[[int, int], None] | bool | None = None,
+    model: str | None = None,
+    numbers: Mapping | None = None,
     **options,
 ) -> Fit:
     """Recover `unknowns` (name: start value) of a scene from observations.
@@ -81,6 +84,9 @@ def reconstruct(
     by its first frame where it is off by more than its noise. memory: of the same
     fit, begun before.
 
+    model: "reduced", "modal" (with numbers of its own, a table): find them with that model of the
+    bodies first, which is cheap, and end with steps of the full ones.
+
     progress: True shows values and a bar, in terminals and notebooks; else progress(done, total) is
     called after the time steps of each simulation, on_step after each step of the optimiser.
 
@@ -94,9 +100,15 @@ def reconstruct(
                 if on_step is not None:
                     on_step(step)
 
-            return reconstruct(scene, seen, unknowns, on_step=both, progress=bar.reach, **options)
+            return reconstruct(
+                scene, seen, unknowns, on_step=both, progress=bar.reach, model=model,
+                numbers=numbers, **options,
+            )  # fmt: skip
     if not unknowns:
         raise BadInput("Name at least one unknown, for example {'youngs_modulus': 2000.0}.")
+    if model is not None:
+        given = {"on_step": on_step, "progress": progress, **options}
+        return certified(reconstruct, scene, seen, unknowns, model, numbers, given)
     if isinstance(scene, Sequence):
         if seen is not None:
             raise BadInput("Each experiment has its own observations: give no others beside them.")
