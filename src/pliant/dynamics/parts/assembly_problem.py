@@ -14,7 +14,8 @@ from pliant.core.launch import to_device, zeros
 from pliant.core.solution import Outcome, Solution
 from pliant.dynamics.integrators import Integrator
 from pliant.dynamics.model import State, StepRecord
-from pliant.dynamics.parts.between import CALM
+from pliant.dynamics.newton_problem import NewtonFailure
+from pliant.dynamics.parts.barrier import BarrierBetween
 from pliant.linalg.blocks import combine
 
 if TYPE_CHECKING:
@@ -32,8 +33,10 @@ class AssemblyProblem:
         own = zip(model.models, model.split(state), strict=True)
         self.problems = [part.pose(start, scheme) for part, start in own]
         self.elastic: Any = None  # laws with kinks are not rounded here
-        self.clamped = all(p.clamped for p in self.problems)
         self.between = model.between(state, scheme.force)
+        # parts that a barrier presses keep half of a residual with clamped tangents
+        pressed = isinstance(self.between, BarrierBetween)
+        self.clamped = not pressed and all(p.clamped for p in self.problems)
         self.timings = {"assembly": 0.0, "setup": 0.0, "solve": 0.0}
 
     def end(self, x: wp.array) -> tuple[np.ndarray, np.ndarray]:
@@ -65,12 +68,31 @@ class AssemblyProblem:
             problem.assemble(own, project=project)
         per_x = self.scheme.next_u[0], self.scheme.next_v[0]
         between = self.between
-        share = CALM if project else 1.0
-        self.matrix.pairs = between.tangent(*self.end(x), *per_x, share=share) if between else None
+        ends = self.end(x)
+        self.matrix.pairs = between.tangent(*ends, *per_x, project=project) if between else None
 
     def turning(self, x: wp.array, dx: wp.array) -> None:
         """Parts turn each on its own: no common turn is made finite."""
         return None
+
+    def longest(self, x: wp.array, dx: wp.array) -> float:
+        """The share of a Newton step that leads no surface through another."""
+        if not isinstance(self.between, BarrierBetween):
+            return 1.0
+        return self.between.longest(self.end(x)[0], self.scheme.next_u[0] * dx.numpy())
+
+    def _begin(self) -> wp.array:
+        """The first x: parts go on as they did, unless a barrier is in the way."""
+        x = self._joined([p.first_guess() for p in self.problems])
+        if not isinstance(self.between, BarrierBetween):
+            return x
+        u = self.state.u.numpy()
+        if self.between.longest(u, self.end(x)[0] - u) == 1.0:
+            return x
+        x = self._joined([p.calm_guess() for p in self.problems])
+        if self.between.longest(u, self.end(x)[0] - u) < 1.0:
+            raise NewtonFailure("held parts are driven through others.")
+        return x
 
     def scale(self) -> float:
         """Size of the forces in balance."""
@@ -90,7 +112,7 @@ class AssemblyProblem:
     def solve(self) -> tuple[State, StepRecord]:
         """The next state; raises NewtonFailure."""
         s, t0 = self.model, perf_counter()
-        x = self._joined([p.first_guess() for p in self.problems])
+        x = self._begin()
         newton = s.newton
         newton.problem = self
         newton.forget()  # a step's bits depend on its start alone

@@ -64,9 +64,12 @@ class PartsScene(World, Shown):
 
     @cached_property
     def scenes(self) -> list[Any]:
-        """Each part as a scene of its own."""
+        """Each part as a scene of its own; a barrier to obstacles is that of all parts together."""
+        obstacles, law = self.obstacles, self.contact
+        if law.is_barrier:
+            obstacles, law = (), ContactLaw()
         shared = {
-            "gravity": self.gravity, "obstacles": self.obstacles, "contact": self.contact,
+            "gravity": self.gravity, "obstacles": obstacles, "contact": law,
             "integrator": self.integrator, "tolerance": self.tolerance,
             "preconditioner": self.preconditioner,
         }  # fmt: skip

@@ -1,0 +1,156 @@
+"""The triangles that may not pass through each other: those of all parts, and of obstacles.
+
+Points are X + P u, P the parts' embeddings and zero for obstacles, so forces on points act on the
+nodes by P transposed. Distances, collision-free steps and intersections are those of the IPC
+toolkit (Ferguson et al. 2020, ipctk), in one thread: its sums then have one order.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from pliant.core.errors import MissingExtra
+from pliant.dynamics.obstacles import Obstacle, Plane
+from pliant.fem.bodies.body import Body
+from pliant.fem.bodies.grid_body import grid_body
+from pliant.geometry.mesh_shape import MeshShape
+from pliant.geometry.primitives import HalfSpace
+
+
+def toolkit() -> Any:
+    """The module ipctk."""
+    try:
+        import ipctk  # compiled, and only barriers need it
+    except ImportError:
+        raise MissingExtra("ipctk", "barrier", "Contact of kind = 'barrier'") from None
+    ipctk.set_num_threads(1)
+    ipctk.set_logger_level(ipctk.LoggerLevel.off)
+    return ipctk
+
+
+@dataclass(frozen=True, eq=False)
+class CollisionSurface:
+    """rest X: (points, 3); P: (points, nodes of all parts); faces: (faces, 3) of points.
+
+    owners: (points,) the part of each, then the obstacle. moving: how many of the points are those
+    of parts, which come first. planes: parts stay in front of them. itself: whether a part may
+    touch itself.
+    """
+
+    rest: np.ndarray
+    P: sparse.csr_matrix
+    faces: np.ndarray
+    owners: np.ndarray
+    moving: int
+    planes: list[Plane]
+    itself: bool
+
+    @cached_property
+    def back(self) -> sparse.csr_matrix:
+        """P transposed."""
+        return self.P.T.tocsr()
+
+    @cached_property
+    def mesh(self) -> Any:
+        """The toolkit's own."""
+        ipctk = toolkit()
+        mesh = ipctk.CollisionMesh(self.rest, ipctk.edges(self.faces), self.faces)
+        mesh.planes = [
+            ipctk.Hyperplane(np.array(p.normal), p.offset * np.array(p.normal)) for p in self.planes
+        ]
+        if self.itself:
+            mesh.can_collide = ipctk.make_static_obstacle_filter(self.moving)
+        else:
+            patches = self.owners.astype(np.int32)
+            patches[self.moving :] = patches.max()  # obstacles may lie in each other
+            mesh.can_collide = ipctk.make_vertex_patches_filter(patches)
+        return mesh
+
+    def at(self, u: np.ndarray) -> np.ndarray:
+        """Points (points, 3) for displacement u (nodes, 3)."""
+        return self.rest + self.P @ u
+
+    def spread(self, g: np.ndarray) -> np.ndarray:
+        """On the nodes (nodes, 3), of numbers of the points (3 points,)."""
+        return self.back @ g.reshape(-1, 3)
+
+    def before_planes(self, at: np.ndarray) -> float:
+        """How far [m] the nearest point of a part is from a plane; negative behind it."""
+        away = [(at[: self.moving] @ np.array(p.normal) - p.offset).min() for p in self.planes]
+        return float(min(away, default=np.inf))
+
+    def intersects(self, u: np.ndarray) -> bool:
+        """Whether surfaces that may touch cross, or a part lies behind a plane."""
+        at = self.at(u)
+        return self.before_planes(at) <= 0.0 or toolkit().has_intersections(self.mesh, at)
+
+    def closest(self, within: float) -> float:
+        """Least distance [m] at rest between what may touch, infinite beyond `within`."""
+        ipctk = toolkit()
+        found = ipctk.NormalCollisions()
+        found.build(self.mesh, self.rest, within)
+        near = len(found) > 0
+        least = np.sqrt(found.compute_minimum_distance(self.mesh, self.rest)) if near else np.inf
+        return float(min(least, self.before_planes(self.rest)))
+
+    def of_two(self, a: int, b: int) -> "CollisionSurface":
+        """Two owners alone, a part and another."""
+        chosen = np.flatnonzero((self.owners == a) | (self.owners == b))
+        number = np.full(len(self.owners), -1, np.int32)
+        number[chosen] = np.arange(len(chosen))
+        faces = number[self.faces]
+        owners = (self.owners[chosen] == b).astype(np.int32)
+        return CollisionSurface(
+            self.rest[chosen], self.P[chosen], faces[(faces >= 0).all(axis=1)], owners,
+            int((chosen < self.moving).sum()), [], itself=False,
+        )  # fmt: skip
+
+
+def collision_surface(
+    bodies: Sequence[Body],
+    starts: Sequence[int],
+    obstacles: Sequence[Plane | Obstacle],
+    *,
+    itself: bool,
+) -> CollisionSurface:
+    """Of placed bodies whose first nodes are `starts`, the last the count of all nodes."""
+    points, faces, owners = [], [], []
+    rows, columns, weights = [], [], []
+    planes: list[Plane] = []
+    first = 0
+
+    def add(at: np.ndarray, triangles: np.ndarray) -> None:
+        nonlocal first
+        points.append(at)
+        faces.append(triangles + first)
+        owners.append(np.full(len(at), len(owners), np.int32))
+        first += len(at)
+
+    for body, start in zip(bodies, starts, strict=False):
+        carried = body.surface.points
+        width = carried.nodes.shape[1]
+        rows.append(np.repeat(np.arange(first, first + len(carried)), width))
+        columns.append(carried.nodes.reshape(-1) + start)
+        weights.append(carried.weights.reshape(-1))
+        add(body.surface.positions(body.nodes), np.asarray(body.surface.facets))
+    moving, spacing = first, min(body.spacing for body in bodies)
+    for obstacle in obstacles:
+        if isinstance(obstacle, Plane):
+            planes.append(obstacle)
+        elif isinstance(obstacle.shape, HalfSpace):
+            planes.append(Plane(obstacle.shape.normal, obstacle.shape.offset))
+        elif isinstance(obstacle.shape, MeshShape):
+            add(np.array(obstacle.shape.vertices), np.array(obstacle.shape.faces))
+        else:
+            cut = grid_body(obstacle.shape, obstacle.spacing or spacing)
+            add(cut.surface.positions(cut.nodes), np.asarray(cut.surface.facets))
+    entries = np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns))
+    P = sparse.csr_matrix(entries, (first, starts[-1]))
+    return CollisionSurface(
+        np.concatenate(points), P, np.concatenate(faces).astype(np.int32), np.concatenate(owners),
+        moving, planes, itself,
+    )  # fmt: skip
