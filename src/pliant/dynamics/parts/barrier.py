@@ -7,9 +7,7 @@ Elements of the surfaces that are nearer than the gap g push each other apart by
 d their distance, w their share of the area at rest: a pressure k |b'(d / g)| that knows neither the
 mesh nor an upper bound (Li et al. 2023, whose sums over elements these are). Where s is 0.93, 0.8
 and 0.5 it is 0.1, 0.9 and 4.3 k. Newton's steps end before anything touches (dynamics.line_search).
-
-Friction is that of the pressures and tangent planes at the step's start, against the velocity at
-its end: mu p f(|v|) v / |v|, f = 2 y - y^2 with y = |v| / slip_speed below 1.
+Friction: parts.lagged_friction.
 """
 
 from collections.abc import Sequence
@@ -23,6 +21,7 @@ from pliant.core.errors import BadInput
 from pliant.dynamics.newton_problem import NewtonFailure
 from pliant.dynamics.obstacles import ContactLaw, Obstacle, Plane
 from pliant.dynamics.parts.collision_surface import CollisionSurface, collision_surface, toolkit
+from pliant.dynamics.parts.lagged_friction import CALM, LaggedFriction, lagged_friction
 from pliant.fem.bodies.body import Body
 
 STIFFNESS = 0.1
@@ -153,14 +152,21 @@ class BarrierBetween:
         return -self.force[1] * self.barrier.surface.spread(self._gradient(self.start))
 
     @cached_property
-    def rubs(self) -> Any:
-        """The toolkit's contacts with friction, by the pressures at the step's start; or None."""
+    def contacts(self) -> Any:
+        """The toolkit's contacts with friction, by the pressures at the step's start."""
+        b, found = self.barrier, toolkit().TangentialCollisions()
+        if b.friction > 0.0:
+            pairs = self.close.pairs(self.start)
+            found.build(b.surface.mesh, self.start, pairs, b.potential, b.friction)
+        return found
+
+    @cached_property
+    def rubs(self) -> LaggedFriction | None:
+        """Their friction; None without any."""
         b = self.barrier
-        if b.friction == 0.0:
+        if not len(self.contacts):
             return None
-        found, pairs = toolkit().TangentialCollisions(), self.close.pairs(self.start)
-        found.build(b.surface.mesh, self.start, pairs, b.potential, b.friction)
-        return found if len(found) else None
+        return lagged_friction(self.contacts, b.surface.mesh, b.slip_speed)
 
     def _gradient(self, at: np.ndarray) -> np.ndarray:
         b = self.barrier
@@ -171,8 +177,7 @@ class BarrierBetween:
         b = self.barrier
         g = self.force[0] * self._gradient(b.surface.at(u))
         if self.rubs is not None:
-            rate = b.surface.P @ v
-            g = g + sum(self.force) * b.rubbing.gradient(self.rubs, b.surface.mesh, rate)
+            g = g + sum(self.force) * self.rubs.gradient(b.surface.P @ v)
         return self.old - b.surface.spread(g)
 
     def tangent(
@@ -184,15 +189,19 @@ class BarrierBetween:
         *,
         project: bool = False,
     ) -> "BarrierTangent":
-        """How minus the forces change with the step's unknown; project: made positive."""
-        ipctk, b = toolkit(), self.barrier
-        way = ipctk.PSDProjectionMethod.CLAMP if project else ipctk.PSDProjectionMethod.NONE
+        """How minus the forces change with the step's unknown.
+
+        project: of friction, see LaggedFriction.hessian; the potential is never made positive, for
+        then two balls that slide off each other keep half of a residual in every iteration
+        (parts.truncated_gradients).
+        """
+        b = self.barrier
         at, mesh = b.surface.at(u), b.surface.mesh
-        H = b.potential.hessian(self.close.pairs(at), mesh, at, way)
+        H = b.potential.hessian(self.close.pairs(at), mesh, at)
         H = self.force[0] * u_per_x * H
         if self.rubs is not None:
-            rate = b.surface.P @ v
-            D = b.rubbing.hessian(self.rubs, mesh, rate, way)
+            share = CALM if project else 1.0
+            D = self.rubs.hessian(b.surface.P @ v, share)
             H = H + sum(self.force) * v_per_x * D
         return BarrierTangent(b.surface, H.tocsr())
 

@@ -13,7 +13,9 @@ from pliant.dynamics.model import Block, Parameters
 if TYPE_CHECKING:
     from pliant.dynamics.parts.parts_scene import PartsScene
 
-SHARED = ("gravity", "gravity_direction", "ground_normal", "ground_offset")
+GROUND = ("ground_normal", "ground_offset")
+
+SHARED = ("gravity", "gravity_direction", *GROUND)
 """Blocks of the surroundings."""
 
 NONE = ("start_amplitudes", "start_velocities", "contact_stiffness")
@@ -121,6 +123,8 @@ def parts_blocks(scene: "PartsScene") -> dict[str, Block]:
                 called = f"{part.name}.{name}"
                 found[called] = PartBlock(called, block.unit, block.chart, block.numbers, k, block)
     for name in SHARED:
+        if scene.contact.is_barrier and name in GROUND:
+            continue  # parts of their own have no planes then
         block = scene.scenes[0].blocks[name]
         found[name] = SharedBlock(name, block.unit, block.chart, block.numbers, block)
     return found
