@@ -22,6 +22,13 @@ if TYPE_CHECKING:
     from pliant.dynamics.parts.assembly import AssemblyModel
 
 
+MOST_PUSHES = 100
+"""Times that held nodes may stop in a step to let others make room."""
+
+ROUGH = 1e-2
+"""Share of the forces that is left in between."""
+
+
 class AssemblyProblem:
     """A NewtonProblem in x of all parts."""
 
@@ -35,8 +42,10 @@ class AssemblyProblem:
         self.elastic: Any = None  # laws with kinks are not rounded here
         self.between = model.between(state, scheme.force)
         # parts that a barrier presses keep half of a residual with clamped tangents
-        pressed = isinstance(self.between, BarrierBetween)
-        self.clamped = not pressed and all(p.clamped for p in self.problems)
+        self.pressed = isinstance(self.between, BarrierBetween)
+        self._free, self._pressing = model.matrix.free.numpy() > 0.0, 0.0
+        self.clamped = not self.pressed and all(p.clamped for p in self.problems)
+        self._arrived = True  # whether held nodes are where they must be at the end
         self.timings = {"assembly": 0.0, "setup": 0.0, "solve": 0.0}
 
     def end(self, x: wp.array) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +58,9 @@ class AssemblyProblem:
             found.append(out.numpy())
         u, v = found
         for held, given, rate, own in self.model.held_at(self.state.t, self.scheme.dt):
-            u[own][held], v[own][held] = given[held], rate[held]
+            v[own][held] = rate[held]
+            if self._arrived:
+                u[own][held] = given[held]
         return u, v
 
     def residual(self, x: wp.array, out: wp.array) -> None:
@@ -59,7 +70,11 @@ class AssemblyProblem:
             problem.residual(own, r)
         if self.between:
             t0 = perf_counter()
-            out.assign(out.numpy() + self.between.forces(*self.end(x)))
+            force = self.between.forces(*self.end(x))
+            out.assign(out.numpy() + force)
+            if self.pressed:
+                own = force[self._free]
+                self._pressing = max(self._pressing, float(np.sqrt(np.square(own).sum())))
             self.timings["assembly"] += perf_counter() - t0
 
     def assemble(self, x: wp.array, *, project: bool) -> None:
@@ -90,13 +105,38 @@ class AssemblyProblem:
         if self.between.longest(u, self.end(x)[0] - u) == 1.0:
             return x
         x = self._joined([p.calm_guess() for p in self.problems])
-        if self.between.longest(u, self.end(x)[0] - u) < 1.0:
-            raise NewtonFailure("held parts are driven through others.")
-        return x
+        way = self.end(x)[0] - u  # of held nodes
+        return x if self.between.longest(u, way) == 1.0 else self._pushed(u, way)
+
+    def _pushed(self, u: np.ndarray, way: np.ndarray) -> wp.array:
+        """x with held nodes where they must be: they go as far as nothing touches, all others make
+        room for them, and so on.
+        """
+        assert isinstance(self.between, BarrierBetween)
+        self._arrived = False
+        for _ in range(MOST_PUSHES):
+            t = self.between.longest(u, way)
+            u, way = u + t * way, (1.0 - t) * way
+            x = self._x_at(u)
+            if t == 1.0:
+                self._arrived = True
+                return x
+            self.model.newton.converge(x, scale=self.scale, tolerance=ROUGH)
+            u = self.end(x)[0]
+        raise NewtonFailure("held parts are driven through others.")
+
+    def _x_at(self, u: np.ndarray) -> wp.array:
+        """x that ends at displacement u (nodes, 3)."""
+        past = zip(self.scheme.next_u[1:], self.state.fields(), strict=True)
+        base = sum(float(c) * f.numpy() for c, f in past)
+        return to_device((u - base) / self.scheme.next_u[0], wp.vec3d)
 
     def scale(self) -> float:
-        """Size of the forces in balance."""
-        return max(float(np.sqrt(sum(p.scale() ** 2 for p in self.problems))), 1e-300)
+        """Size of the forces in balance, those of a barrier among them: plates that are driven push
+        parts at rest.
+        """
+        own = float(np.sqrt(sum(p.scale() ** 2 for p in self.problems)))
+        return max(own, self._pressing, 1e-300)
 
     @property
     def iterations(self) -> int:
@@ -112,10 +152,10 @@ class AssemblyProblem:
     def solve(self) -> tuple[State, StepRecord]:
         """The next state; raises NewtonFailure."""
         s, t0 = self.model, perf_counter()
-        x = self._begin()
         newton = s.newton
         newton.problem = self
         newton.forget()  # a step's bits depend on its start alone
+        x = self._begin()
         record = newton.converge(
             x, scale=self.scale, tolerance=s.scene.tolerance, keep=object(),
             rounding=lambda: self.scheme.force[0] * s.force_rounding(self.state.u),
