@@ -70,7 +70,7 @@ def main(count=30, steps=500, kind="barrier", file=None):
         state = step.after
         if model.barrier is not None:
             crossed += model.barrier.surface.intersects(state.u.numpy())
-        if step.number % 10 == 0 or step.number == int(steps):
+        if step.number % 5 == 0 or step.number == int(steps):
             newton = [r.iterations for r in model.newton_records[before:]]
             linear = sum(r.solver_iterations for r in model.newton_records[before:])
             spent = perf_counter() - began

@@ -7,7 +7,6 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.geometry.shape import Shape
 
-
 KINDS = ("springs", "barrier")
 """Of contact."""
 

@@ -21,10 +21,10 @@ from pliant.dynamics.loads import Motion
 from pliant.dynamics.model import Model, State, StepRecord
 from pliant.dynamics.newton import Newton, NewtonRecord
 from pliant.dynamics.node_carrier import NodeCarrier
+from pliant.dynamics.parts import barrier
 from pliant.dynamics.parts.assembly_derivatives import AssemblyDerivatives
 from pliant.dynamics.parts.assembly_problem import AssemblyProblem
 from pliant.dynamics.parts.assembly_system import AssemblyMatrix, AssemblyPreconditioner, Slices
-from pliant.dynamics.parts import barrier
 from pliant.dynamics.parts.barrier import Barrier, BarrierBetween, first_barrier
 from pliant.dynamics.parts.between import Between
 from pliant.dynamics.parts.contact_numbers import mean_modulus

@@ -10,12 +10,13 @@ and 0.5 it is 0.1, 0.9 and 4.3 k. Newton's steps end before anything touches (dy
 Friction: parts.lagged_friction.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from pliant.core.errors import BadInput
 from pliant.dynamics.newton_problem import NewtonFailure
@@ -82,7 +83,7 @@ def gap_of(law: ContactLaw, surface: CollisionSurface, spacing: float) -> float:
     """The law's own gap, or one within which nothing begins; spacing: the smallest [m]."""
     within = law.gap or GAP * spacing
     least = surface.closest(within)
-    if least <= 0.0 or surface.intersects(np.zeros((surface.P.shape[1], 3))):
+    if least <= 0.0 or surface.intersects(np.zeros((surface.node_count, 3))):
         raise BadInput(
             "parts: surfaces touch where they begin; a barrier needs a distance between parts, and "
             "to obstacles."
@@ -198,19 +199,22 @@ class BarrierBetween:
     ) -> "BarrierTangent":
         """How minus the forces change with the step's unknown.
 
-        project: of friction, see LaggedFriction.hessian; the potential is never made positive, for
-        then two balls that slide off each other keep half of a residual in every iteration
-        (parts.truncated_gradients).
+        project: of friction, see LaggedFriction.hessian; the potential is made positive only where
+        it must be (parts.truncated_gradients).
         """
         b = self.barrier
         at, mesh = b.surface.at(u), b.surface.mesh
-        H = b.potential.hessian(self.close.pairs(at), mesh, at)
-        H = self.force[0] * u_per_x * H
+        pairs, per = self.close.pairs(at), self.force[0] * u_per_x
+        beside: Any = sparse.csr_matrix((3 * len(at), 3 * len(at)))
         if self.rubs is not None:
             share = CALM if project else 1.0
             D = self.rubs.hessian(b.surface.P @ v, share)
-            H = H + sum(self.force) * v_per_x * D
-        return BarrierTangent(b.surface, H.tocsr())
+            beside = sum(self.force) * v_per_x * D
+
+        def made(way: Any) -> Any:
+            return (per * b.potential.hessian(pairs, mesh, at, way) + beside).tocsr()
+
+        return BarrierTangent(b.surface, made, made(toolkit().PSDProjectionMethod.NONE))
 
     def energy(self, u: np.ndarray) -> float:
         """At displacement u [J]."""
@@ -231,10 +235,15 @@ class BarrierBetween:
 
 @dataclass(frozen=True, eq=False)
 class BarrierTangent:
-    """P^T H P, H over the points."""
+    """P^T H P, H over the points; made: H by the toolkit's way to make it positive."""
 
     surface: CollisionSurface
+    made: Callable[[Any], Any]
     H: Any
+
+    def positive(self) -> "BarrierTangent":
+        """Without what curves down, contact by contact."""
+        return replace(self, H=self.made(toolkit().PSDProjectionMethod.CLAMP))
 
     def product(self, x: np.ndarray) -> np.ndarray:
         """Of nodal numbers (nodes, 3)."""

@@ -57,8 +57,10 @@ class BarrierDerivatives:
 
     def pull(self, y: np.ndarray) -> Pulled:
         """The transpose of `change` for y (nodes, 3)."""
-        by = [-self._through(H.T, y) for H in (self.by_u, self.by_v, self.by_old)]
-        return Pulled(*by, np.array([np.sum(self.per_stiffness * y)]))
+        by_u, by_v, by_old = (
+            -self._through(H.T, y) for H in (self.by_u, self.by_v, self.by_old)
+        )  # fmt: skip
+        return Pulled(by_u, by_v, by_old, np.array([np.sum(self.per_stiffness * y)]))
 
     def matrix(self, u_per_x: float, v_per_x: float) -> sparse.csr_matrix:
         """Of minus the forces by the step's unknown, (3 nodes, 3 nodes)."""

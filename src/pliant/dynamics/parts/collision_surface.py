@@ -54,6 +54,11 @@ class CollisionSurface:
         """P transposed."""
         return self.P.T.tocsr()
 
+    @property
+    def node_count(self) -> int:
+        """Of all parts."""
+        return self.back.indptr.size - 1
+
     @cached_property
     def mesh(self) -> Any:
         """The toolkit's own."""
@@ -96,18 +101,6 @@ class CollisionSurface:
         near = len(found) > 0
         least = np.sqrt(found.compute_minimum_distance(self.mesh, self.rest)) if near else np.inf
         return float(min(least, self.before_planes(self.rest)))
-
-    def of_two(self, a: int, b: int) -> "CollisionSurface":
-        """Two owners alone, a part and another."""
-        chosen = np.flatnonzero((self.owners == a) | (self.owners == b))
-        number = np.full(len(self.owners), -1, np.int32)
-        number[chosen] = np.arange(len(chosen))
-        faces = number[self.faces]
-        owners = (self.owners[chosen] == b).astype(np.int32)
-        return CollisionSurface(
-            self.rest[chosen], self.P[chosen], faces[(faces >= 0).all(axis=1)], owners,
-            int((chosen < self.moving).sum()), [], itself=False,
-        )  # fmt: skip
 
 
 def collision_surface(

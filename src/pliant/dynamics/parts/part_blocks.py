@@ -23,6 +23,10 @@ NONE = ("start_amplitudes", "start_velocities", "contact_stiffness")
 several bodies' contacts."""
 
 
+OF_RIGID = ("initial_velocity", "initial_spin")
+"""What may be unknown of a rigid part: its material is that of all of its cells together."""
+
+
 @dataclass(frozen=True)
 class PartBlock(Block):
     """One of a part's blocks; number: of the part; own: as the part as a scene calls it."""
@@ -59,10 +63,10 @@ class PartBlock(Block):
     def put(self, scene: "PartsScene", value: np.ndarray) -> "PartsScene":
         changed = self.own.put(scene.scenes[self.part], value)
         parts = list(scene.parts)
-        parts[self.part] = replace(
-            parts[self.part], material=changed.material, law=changed.law, fixed=changed.fixed,
-            velocity=changed.initial_velocity, spin=changed.initial_spin,
-        )  # fmt: skip
+        start = {"velocity": changed.initial_velocity, "spin": changed.initial_spin}
+        if not parts[self.part].rigid:
+            start |= {"material": changed.material, "law": changed.law, "fixed": changed.fixed}
+        parts[self.part] = replace(parts[self.part], **start)
         return replace(scene, parts=parts)
 
     def push(self, model: Any, change: np.ndarray) -> Parameters:
@@ -119,6 +123,8 @@ def parts_blocks(scene: "PartsScene") -> dict[str, Block]:
     found: dict[str, Block] = {}
     for k, (part, own) in enumerate(zip(scene.parts, scene.scenes, strict=True)):
         for name, block in own.blocks.items():
+            if part.rigid and name not in OF_RIGID:
+                continue
             if name not in SHARED and name not in NONE:
                 called = f"{part.name}.{name}"
                 found[called] = PartBlock(called, block.unit, block.chart, block.numbers, k, block)

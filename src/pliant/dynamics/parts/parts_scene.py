@@ -128,7 +128,10 @@ class PartsScene(World, Shown):
     def usual_unknowns(self) -> list[str]:
         """Those of every part."""
         each = zip(self.parts, self.scenes, strict=True)
-        return [f"{part.name}.{name}" for part, own in each for name in own.usual_unknowns]
+        return [
+            f"{part.name}.{name}" for part, own in each if not part.rigid
+            for name in own.usual_unknowns
+        ]  # fmt: skip
 
     def nodal_forces(self, loads: Sequence[Any]) -> np.ndarray:
         """Loads of one's own loop."""
