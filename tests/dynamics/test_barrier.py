@@ -203,6 +203,43 @@ def test_a_bar_of_four_turns_does_not_pass_through_itself():
     assert not run.inverted.any()
 
 
+def folded(*, self_contact=True):
+    """A hollow tube of tetrahedra whose ends are turned towards each other until it kinks."""
+    outer, inner = (
+        pl.shapes.cylinder(height=h, radius=r, axis=(1, 0, 0))
+        for h, r in ((1.2, 0.12), (2.0, 0.07))
+    )
+    body = pl.TetBody(pl.shapes.difference(outer, inner), 0.06, order=1)
+
+    def turn(side):
+        def motion(points, t):
+            angle = side * np.radians(76.5) * min(t, 1.0)
+            c, s = np.cos(angle), np.sin(angle)
+            x, y, _ = points.T
+            return np.stack([c * x - s * y - x, s * x + c * y - y, 0 * x], axis=1)
+
+        return motion
+
+    ends = [
+        pl.Fixed(pl.shapes.box(center=(0.6 * k, 0, 0), size=(0.01, 1, 1)), turn(k)) for k in (-1, 1)
+    ]
+    stuff = pl.Material(E, 0.4, RHO, stiffness_damping=2e-3)
+    tube = pl.Part("tube", body, stuff, fixed=ends, law="neo-hookean")
+    return pl.Scene(
+        parts=[tube], gravity=(0, 0, 0), integrator=pl.ImplicitEuler(0.02), tolerance=1e-6,
+        contact=pl.ContactLaw(kind="barrier", self_contact=self_contact),
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_tube_that_is_folded_does_not_pass_through_itself():
+    scene = folded()
+    run, model = simulated(scene, 70)
+    assert not run.inverted.any()
+    law = replace(scene.contact, self_contact=False)
+    assert crossings(model, pl.simulate(replace(scene, contact=law), 70)) > 0  # it would
+
+
 def plate(name, way, side):
     """Rigid, above (1) or below (-1) a block of one metre, driven by `way` towards it in 0.3 s."""
     y = side * (0.5 + 0.01 + 0.125)

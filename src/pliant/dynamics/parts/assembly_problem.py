@@ -45,6 +45,7 @@ class AssemblyProblem:
         self.pressed = isinstance(self.between, BarrierBetween)
         self._free, self._pressing = model.matrix.free.numpy() > 0.0, 0.0
         self.clamped = not self.pressed and all(p.clamped for p in self.problems)
+        self._holds = any(m.boundary.held for m in model.models)
         self._arrived = True  # whether held nodes are where they must be at the end
         self.timings = {"assembly": 0.0, "setup": 0.0, "solve": 0.0}
 
@@ -96,6 +97,17 @@ class AssemblyProblem:
             return 1.0
         return self.between.longest(self.end(x)[0], self.scheme.next_u[0] * dx.numpy())
 
+    def _calm(self) -> wp.array:
+        """x of free nodes that stay where they are."""
+        return self._joined([p.calm_guess() for p in self.problems])
+
+    def _may_be_calm(self) -> bool:
+        """Whether held nodes may go to where they must be while all others stay."""
+        if not isinstance(self.between, BarrierBetween) or not self._holds:
+            return True
+        u = self.state.u.numpy()
+        return self.between.longest(u, self.end(self._calm())[0] - u) == 1.0
+
     def _begin(self) -> wp.array:
         """The first x: parts go on as they did, unless a barrier is in the way."""
         x = self._joined([p.first_guess() for p in self.problems])
@@ -104,7 +116,7 @@ class AssemblyProblem:
         u = self.state.u.numpy()
         if self.between.longest(u, self.end(x)[0] - u) == 1.0:
             return x
-        x = self._joined([p.calm_guess() for p in self.problems])
+        x = self._calm()
         way = self.end(x)[0] - u  # of held nodes
         return x if self.between.longest(u, way) == 1.0 else self._pushed(u, way)
 
@@ -159,7 +171,7 @@ class AssemblyProblem:
         record = newton.converge(
             x, scale=self.scale, tolerance=s.scene.tolerance, keep=object(),
             rounding=lambda: self.scheme.force[0] * s.force_rounding(self.state.u),
-            calm=lambda: self._joined([p.calm_guess() for p in self.problems]),
+            calm=self._calm if self._may_be_calm() else None,
         )  # fmt: skip
         del newton.problem  # or model and problem would hold each other
         parts = zip(self.problems, s.slices.of(x), strict=True)
