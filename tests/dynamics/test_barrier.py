@@ -135,6 +135,18 @@ def thrown(**law):
     )  # fmt: skip
 
 
+def test_a_block_rests_on_a_step_that_stands_on_the_ground():
+    step = pl.Obstacle(pl.shapes.box(center=(0, 0.1, 0), size=(0.5, 0.2, 2)), 0.25)
+    scene = pl.Scene(
+        parts=[pl.Part("block", block((1, 0.25, 0.5), 0.25), STUFF, position=(0.05, 0.345, 0))],
+        obstacles=[pl.Plane(), step], integrator=pl.ImplicitEuler(0.02), contact=BARRIER,
+    )  # fmt: skip
+    run, model = simulated(scene, 20)
+    assert model.barrier.gap == pytest.approx(0.02)
+    low = model.barrier.surface.at(run.displacements[-1])[: model.barrier.surface.moving, 1].min()
+    assert 0.1 < low < 0.22
+
+
 def test_grids_and_meshes_fall_on_ground_of_given_heights():
     run, _ = simulated(thrown(), 30)
     assert run.energies.appeared.max() <= 1e-3 * run.energies.total[0]

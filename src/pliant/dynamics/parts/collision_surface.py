@@ -32,6 +32,11 @@ def toolkit() -> Any:
     return ipctk
 
 
+SUNK = 0.2
+"""Spacings that points of obstacles at a plane are moved behind it: the toolkit's planes push all
+points, those of a step that stands on the ground without end."""
+
+
 @dataclass(frozen=True, eq=False)
 class CollisionSurface:
     """rest X: (points, 3); P: (points, nodes of all parts); faces: (faces, 3) of points.
@@ -62,11 +67,15 @@ class CollisionSurface:
     @cached_property
     def mesh(self) -> Any:
         """The toolkit's own."""
-        ipctk = toolkit()
-        mesh = ipctk.CollisionMesh(self.rest, ipctk.edges(self.faces), self.faces)
+        ipctk, mesh = toolkit(), self._without_planes()
         mesh.planes = [
             ipctk.Hyperplane(np.array(p.normal), p.offset * np.array(p.normal)) for p in self.planes
         ]
+        return mesh
+
+    def _without_planes(self) -> Any:
+        ipctk = toolkit()
+        mesh = ipctk.CollisionMesh(self.rest, ipctk.edges(self.faces), self.faces)
         if self.itself:
             mesh.can_collide = ipctk.make_static_obstacle_filter(self.moving)
         else:
@@ -95,11 +104,10 @@ class CollisionSurface:
 
     def closest(self, within: float) -> float:
         """Least distance [m] at rest between what may touch, infinite beyond `within`."""
-        ipctk = toolkit()
-        found = ipctk.NormalCollisions()
-        found.build(self.mesh, self.rest, within)
+        found, mesh = toolkit().NormalCollisions(), self._without_planes()
+        found.build(mesh, self.rest, within)
         near = len(found) > 0
-        least = np.sqrt(found.compute_minimum_distance(self.mesh, self.rest)) if near else np.inf
+        least = np.sqrt(found.compute_minimum_distance(mesh, self.rest)) if near else np.inf
         return float(min(least, self.before_planes(self.rest)))
 
 
@@ -141,9 +149,20 @@ def collision_surface(
         else:
             cut = grid_body(obstacle.shape, obstacle.spacing or spacing)
             add(cut.surface.positions(cut.nodes), np.asarray(cut.surface.facets))
+    for plane in planes:
+        for at in points[len(bodies) :]:
+            _sink(at, plane, SUNK * spacing)
     entries = np.concatenate(weights), (np.concatenate(rows), np.concatenate(columns))
     P = sparse.csr_matrix(entries, (first, starts[-1]))
     return CollisionSurface(
         np.concatenate(points), P, np.concatenate(faces).astype(np.int32), np.concatenate(owners),
         moving, planes, itself,
     )  # fmt: skip
+
+
+def _sink(at: np.ndarray, plane: Plane, depth: float) -> None:
+    """Move points (n, 3) that lie on the plane, or just behind it, to `depth` behind it."""
+    normal = np.array(plane.normal)
+    away = at @ normal - plane.offset
+    near = (away < 1e-3 * depth) & (away > -depth)
+    at[near] -= (away[near] + depth)[:, None] * normal
