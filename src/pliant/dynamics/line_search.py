@@ -34,9 +34,12 @@ def advance(
     Returns the norm, how often the step was shortened, and whether it was turned. trial: a buffer;
     search: whether t may be other than 1.
 
-    Where the whole step goes too far, a body that may turn does so truly on the way.
+    Where the whole step goes too far, a body that may turn does so truly on the way. A problem that
+    knows how far surfaces may move (`longest`) begins with that share of the step.
     """
-    t, shortened = 1.0, 0
+    longest = getattr(p, "longest", None)
+    t = whole = 1.0 if longest is None else longest(x, dx)
+    shortened = 0
     low, high = 0.0, np.inf
     turning: TurningStep | None = None
     while True:
@@ -53,9 +56,9 @@ def advance(
         behind = np.nan
         if np.isfinite(norm):
             behind = dot(r, dx if turning is None else turning.direction(t))
-            if abs(behind) <= OVERSHOOT * abs(slope) or (behind > 0.0 and t >= 1.0):
+            if abs(behind) <= OVERSHOOT * abs(slope) or (behind > 0.0 and t >= whole):
                 break
-        if t == 1.0 and turning is None and (turning := p.turning(x, dx)) is not None:
+        if t == whole and turning is None and (turning := p.turning(x, dx)) is not None:
             continue  # the whole of it once more
         if behind > 0.0:  # still falling steeply: the last cut was too deep
             low = t

@@ -7,6 +7,9 @@ import numpy as np
 from pliant.core.errors import BadInput
 from pliant.geometry.shape import Shape
 
+KINDS = ("springs", "barrier")
+"""Of contact."""
+
 
 @dataclass(frozen=True)
 class Plane:
@@ -41,6 +44,12 @@ class ContactLaw:
     that a body which just touches feels the pressure of its own weight, and is not pushed off; else
     half a spacing, or 0 with a sharpness of its own. friction: Coulomb coefficient, smoothed below
     slip_speed [m/s].
+
+    kind: "springs", or "barrier", of scenes of parts: no surface passes through another (Li et al.
+    2020; dynamics.parts.barrier). Its stiffness is a pressure [Pa], a tenth of the softest part's
+    Young's modulus by default, and it sets in at the distance gap [m], by default a tenth of the
+    smallest spacing, or less where parts begin nearer to each other; sharpness and margin are those
+    of springs. self_contact: whether a part may touch itself, by a barrier.
     """
 
     stiffness: float | None = None
@@ -48,9 +57,25 @@ class ContactLaw:
     margin: float | None = None
     friction: float = 0.0
     slip_speed: float = 1e-3
+    kind: str = "springs"
+    gap: float | None = None
+    self_contact: bool = False
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether surfaces are kept apart, instead of being pushed out of each other."""
+        return self.kind == "barrier"
 
     def __post_init__(self):
-        for name in ("stiffness", "sharpness", "slip_speed"):
+        if self.kind not in KINDS:
+            raise BadInput(f"Contact kind must be one of {', '.join(KINDS)}, not {self.kind!r}.")
+        if self.is_barrier and (self.sharpness is not None or self.margin is not None):
+            raise BadInput("Contact: sharpness and margin are those of springs; a barrier has gap.")
+        if not self.is_barrier and self.gap is not None:
+            raise BadInput("Contact: a gap is that of a barrier; springs have a margin.")
+        if not self.is_barrier and self.self_contact:
+            raise BadInput("Contact: self_contact needs kind = 'barrier'.")
+        for name in ("stiffness", "sharpness", "slip_speed", "gap"):
             value = getattr(self, name)
             if value is not None and not (np.isfinite(value) and value > 0.0):
                 raise BadInput(f"Contact {name} must be positive, not {value}.")

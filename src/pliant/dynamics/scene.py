@@ -94,6 +94,10 @@ class Scene(World, Shown):
         return PartsScene(parts, **options)
 
     def __post_init__(self):
+        if self.contact.is_barrier:
+            raise BadInput(
+                "contact: a barrier is that of a scene of parts; give the body as its one part."
+            )
         made = constitution_of(self)  # model and law must not contradict each other
         object.__setattr__(self, "numbers", numbers_of(made.numbers, self.numbers, made.tag))
         if self.material.branches and not made.branched:

@@ -12,6 +12,7 @@ from pliant.geometry.describe import shape_from_dict, shape_types
 from pliant.geometry.ellipsoid import ellipsoid
 from pliant.geometry.field import sample, solid_field
 from pliant.geometry.field_files import field
+from pliant.geometry.height_field import height_field
 from pliant.geometry.load import load_shape
 from pliant.geometry.mesh_files import mesh
 from pliant.geometry.primitives import box, capsule, circle, cylinder, half_space, sphere, torus
@@ -27,6 +28,7 @@ __all__ = [
     "extruded",
     "field",
     "half_space",
+    "height_field",
     "intersection",
     "load_shape",
     "mesh",

@@ -56,6 +56,7 @@ class PartTable(BodyKeys):
     position: Vector = [0.0, 0.0, 0.0]
     velocity: Vector = [0.0, 0.0, 0.0]
     spin: Vector = [0.0, 0.0, 0.0]
+    rigid: bool = False
 
 
 class PartsTable(SharedKeys):
@@ -93,6 +94,7 @@ def build_parts(description: Mapping[str, Any], make_body: BodyMaker) -> Any:
             placed: dict[str, Any] = {
                 k: tuple(getattr(own, k)) for k in ("position", "velocity", "spin")
             }
+            placed["rigid"] = own.rigid
             parts.append(Part(own.name, body, **options, **placed, source=source))
     require_dim(obstacles, parts[0].body)
     return PartsScene(
@@ -156,6 +158,7 @@ def _described(part: Part, own: Any, number: int) -> dict[str, Any]:
         return {
             "name": part.name,
             **{k: plain(getattr(part, k)) for k in ("position", "velocity", "spin")},
+            **({"rigid": True} if part.rigid else {}),
             **own.constitution.entries(),
             "dilatation": part.dilatation,
             **body_entries(part, origin_of(part)),

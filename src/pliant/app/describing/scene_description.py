@@ -95,8 +95,10 @@ def obstacle_entries(scene: Any) -> dict[str, Any]:
 
 
 def contact_entry(scene: Any) -> dict[str, Any]:
-    """The contact law's own numbers."""
+    """The contact law's own numbers; of springs no word of the barrier."""
     law = {f.name: getattr(scene.contact, f.name) for f in fields(scene.contact)}
+    if not scene.contact.is_barrier:
+        del law["kind"], law["self_contact"]
     return {k: v for k, v in law.items() if v is not None}
 
 

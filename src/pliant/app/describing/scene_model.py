@@ -168,6 +168,9 @@ class ContactTable(Table):
     margin: Number | None = None
     friction: NotNegative = 0.0
     slip_speed: Positive = 1e-3
+    kind: Literal["springs", "barrier"] = "springs"
+    gap: Positive | None = None
+    self_contact: bool = False
 
 
 class IntegratorTable(Table):

@@ -14,6 +14,7 @@ from scipy import sparse
 
 from pliant.core.files import whole_file, write_text
 from pliant.core.vectors import in_space
+from pliant.dynamics.parts.part import Part, moved_body
 from pliant.dynamics.parts.parts_scene import PartsScene
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.clipped_cells import ClippedCells, clipped_cells
@@ -38,7 +39,10 @@ class FrameWriter:
     def __init__(self, scene: Any):
         if isinstance(scene, PartsScene):
             each = zip(scene.scenes, scene.parts, strict=True)
-            self._parts = [_BodyFrames(own, part.body) for own, part in each]
+            self._parts = [
+                _RigidFrames(own, part) if part.rigid else _BodyFrames(own, part.body)
+                for own, part in each
+            ]
         else:
             self._parts = [_BodyFrames(scene, scene.body)]
 
@@ -48,7 +52,7 @@ class FrameWriter:
         """A frame as .vtu, or .vtk (legacy); scale: of lengths, 1000 for millimetres."""
         frames, first = [], 0
         for number, own in enumerate(self._parts):
-            rows = slice(first, first + len(own.body.nodes))
+            rows = slice(first, first + own.node_count)
             frames.append(own.frame(u[rows], None if v is None else v[rows], scale))
             if len(self._parts) > 1:
                 frames[-1].values["part"] = [np.full(len(b[1]), number) for b in frames[-1].blocks]
@@ -73,8 +77,17 @@ class _BodyFrames:
                 "density": scene.cell_material.densities(len(self.body.cells)),
             }
 
+    @property
+    def node_count(self) -> int:
+        """Whose displacements it takes."""
+        return len(self.body.nodes)
+
     def frame(self, u: np.ndarray, v: np.ndarray | None, scale: float) -> "Frame":
         """At displacement u (nodes, dim) and velocity v."""
+        values = self._values(u)
+        return frame_of(self.body, u, v, values=values, clipped=self._clipped, scale=scale)
+
+    def _values(self, u: np.ndarray) -> dict[str, np.ndarray]:
         values = dict(self._constant)
         if self._stress is not None:
             found = self._stress.at(u)
@@ -84,7 +97,37 @@ class _BodyFrames:
                 name: getattr(found, name).reshape(-1, 9).astype(np.float32)
                 for name in ("stress", "strain")
             }
-        return frame_of(self.body, u, v, values=values, clipped=self._clipped, scale=scale)
+        return values
+
+
+class _RigidFrames(_BodyFrames):
+    """Of a rigid part: the cells of the body that it was, which all strain alike."""
+
+    def __init__(self, scene: Any, part: Part):
+        self.body = moved_body(part.body, np.array(part.position, float))
+        self._clipped = clipped_cells(part.body)
+        self._stress = scene.stress()
+        m = part.material
+        self._constant = {
+            name: np.array([float(getattr(m, name))])
+            for name in ("youngs_modulus", "poisson_ratio", "density")
+        }
+        self._carried = scene.body.locate(self.body.nodes)
+        self._share = float(m.youngs_modulus) / float(scene.material.youngs_modulus)
+
+    @property
+    def node_count(self) -> int:
+        """The four that carry it."""
+        return self._carried.node_count
+
+    def frame(self, u: np.ndarray, v: np.ndarray | None, scale: float) -> "Frame":
+        """At displacement u (4, 3) and velocity v of the nodes that carry it."""
+        values, cells = self._values(u), len(self.body.cells)
+        for name in ("von_mises", "energy_density", "stress"):  # of the smaller, stiffer cell
+            values[name] = self._share * values[name]
+        values = {k: np.repeat(found, cells, axis=0) for k, found in values.items()}
+        ends = self._carried.at(u), None if v is None else self._carried.at(v)
+        return frame_of(self.body, *ends, values=values, clipped=self._clipped, scale=scale)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ unknowns at once, so that contact between parts is taken where the step ends.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,15 +21,18 @@ from pliant.dynamics.loads import Motion
 from pliant.dynamics.model import Model, State, StepRecord
 from pliant.dynamics.newton import Newton, NewtonRecord
 from pliant.dynamics.node_carrier import NodeCarrier
+from pliant.dynamics.parts import barrier
 from pliant.dynamics.parts.assembly_derivatives import AssemblyDerivatives
 from pliant.dynamics.parts.assembly_problem import AssemblyProblem
 from pliant.dynamics.parts.assembly_system import AssemblyMatrix, AssemblyPreconditioner, Slices
+from pliant.dynamics.parts.barrier import Barrier, BarrierBetween, first_barrier
 from pliant.dynamics.parts.between import Between
 from pliant.dynamics.parts.contact_numbers import mean_modulus
 from pliant.dynamics.parts.pair_forces import TAIL, PairLaw, touches
 from pliant.dynamics.parts.pairs import Pairs, joined
 from pliant.dynamics.parts.search import find
-from pliant.dynamics.parts.touching_surface import surface_of
+from pliant.dynamics.parts.touching_surface import TouchingSurface, surface_of
+from pliant.dynamics.parts.truncated_gradients import TruncatedGradients
 from pliant.dynamics.step_parts import step_in_parts
 from pliant.linalg.blocks import combine
 from pliant.linalg.pcg import ConjugateGradients
@@ -73,21 +77,29 @@ class AssemblyModel(Model):
         starts = np.cumsum([0, *(m.node_count for m in self.models)]).tolist()
         self.starts, self.node_count = starts, starts[-1]
         self.slices = Slices(starts)
-        bodies = (own.body for own in scene.scenes)
-        self.surfaces = [surface_of(b, s) for b, s in zip(bodies, starts, strict=False)]
-        self.rest = np.concatenate([s.body.nodes for s in self.surfaces])
+        bodies = [own.body for own in scene.scenes]
+        self.rest = np.concatenate([body.nodes for body in bodies])
+        self.spacings = np.array([body.spacing for body in bodies])
+        self.barrier: Barrier | None = None
+        self.surfaces: list[TouchingSurface] = []
+        if not scene.contact.is_barrier:
+            self.surfaces = [surface_of(b, s) for b, s in zip(bodies, starts, strict=False)]
         self.matrix = AssemblyMatrix([m.matrix for m in self.models], self.slices)
         self.preconditioner = AssemblyPreconditioner(
             [m.preconditioner for m in self.models], self.slices
         )
-        self.solver = ConjugateGradients(self.matrix, self.preconditioner)  # pyright: ignore
+        gradients: Any = TruncatedGradients if scene.contact.is_barrier else ConjugateGradients
+        self.solver = gradients(self.matrix, self.preconditioner)
         self.newton = Newton(None, self.node_count)
         self.newton_records: list[NewtonRecord] = []
         self._split: list[tuple[State, list[State]]] = []
-        self._found: list[tuple[Any, Pairs]] = []
+        self._found: list[tuple[Any, Any]] = []
         self.version = 0  # counts changes of the numbers
+        if scene.contact.is_barrier:
+            self.barrier = first_barrier(scene.contact, bodies, starts, scene.obstacles)
         self._set_law()
-        self._require_apart()
+        if self.barrier is None:
+            self._require_apart()
 
     def update(self, scene: "PartsScene") -> None:
         """Take over a variant of the scene: the same bodies and walls, other numbers."""
@@ -105,11 +117,18 @@ class AssemblyModel(Model):
 
     def _set_law(self) -> None:
         moduli = [mean_modulus(m.lam, m.mu) for m in self.models]
-        spacings = np.array([s.body.spacing for s in self.surfaces])
-        self.stiffness_per_modulus = STIFFNESS / spacings
-        self.part_stiffness = self.stiffness_per_modulus * np.array(moduli)
-        """[Pa/m] (parts,) of a law that follows the moduli."""
-        self.part_sharpness = SHARPNESS / spacings
+        springs = self.barrier is None
+        share = STIFFNESS / self.spacings if springs else np.full(len(moduli), barrier.STIFFNESS)
+        self.stiffness_per_modulus = share
+        self.part_stiffness = share * np.array(moduli)
+        """(parts,) of a law that follows the moduli: springs [Pa/m], barriers [Pa]."""
+        self.part_sharpness = SHARPNESS / self.spacings
+        if self.barrier is not None:
+            law = self.scene.contact
+            self.barrier = replace(
+                self.barrier, stiffness=law.stiffness or float(self.part_stiffness.min()),
+                friction=law.friction, slip_speed=law.slip_speed,
+            )  # fmt: skip
 
     def _require_apart(self) -> None:
         """Refuse parts that lie in one another: springs would throw them out."""
@@ -117,7 +136,7 @@ class AssemblyModel(Model):
         none = np.zeros(len(self.surfaces))
         pairs = joined(find(self.surfaces, x, none), self.surfaces, x)
         d = touches(pairs, pairs.coordinates(x)).d
-        spacing = np.array([s.body.spacing for s in self.surfaces])[pairs.owners].min(axis=1)
+        spacing = self.spacings[pairs.owners].min(axis=1)
         deep = np.flatnonzero(d < -DEEPEST_START * spacing)
         if len(deep):
             a, b = (self.names[k] for k in sorted(pairs.owners[deep[np.argmin(d[deep])]]))
@@ -207,8 +226,13 @@ class AssemblyModel(Model):
         both = self.part_stiffness[pairs.owners]
         return pairs.owners[np.arange(len(pairs)), np.argmin(both, axis=1)]
 
-    def between(self, state: State, force: tuple[float, float] = (1.0, 0.0)) -> Between:
+    def between(
+        self, state: State, force: tuple[float, float] = (1.0, 0.0)
+    ) -> Between | BarrierBetween:
         """The contact between parts in a step from a state."""
+        if self.barrier is not None:
+            softest = np.array([np.argmin(self.part_stiffness)])
+            return BarrierBetween(self.barrier, state.u.numpy(), force, softest)
         pairs, law, n = self.pairs_at(state), self.scene.contact, len(self.pairs_at(state))
         stiffness = self.part_stiffness[self.softer(pairs)]
         sharpness = self.part_sharpness[pairs.owners].max(axis=1, initial=0.0)
@@ -221,13 +245,24 @@ class AssemblyModel(Model):
             sharpness if law.sharpness is None else np.full(n, law.sharpness),
             margin, law.friction, law.slip_speed,
         )  # fmt: skip
-        return Between(pairs, chosen, self.rest, state.u.numpy(), force)
+        return Between(pairs, chosen, self.rest, state.u.numpy(), force, self.softer(pairs))
+
+    def _energy_between(self, state: State) -> float:
+        """[J]"""
+        if self.barrier is not None:
+            for known, energy in self._found:
+                if known is state.u:
+                    return energy
+        between = self.between(state)
+        energy = between.energy(state.u.numpy()) if between else 0.0
+        if self.barrier is not None:
+            self._found = [(state.u, energy), *self._found[:3]]
+        return energy
 
     def touching_energy(self, state: State) -> float:
         """Energy [J] of contact between parts and with obstacles."""
         own = sum(m.touching_energy(p) for m, p in zip(self.models, self.split(state), strict=True))
-        between = self.between(state)
-        return own + (between.energy(state.u.numpy()) if between else 0.0)
+        return own + self._energy_between(state)
 
     # steps ---------------------------------------------------------------------------------------
 
@@ -267,13 +302,11 @@ class AssemblyModel(Model):
     def stored(self, state: State) -> Energies:
         """Kinetic, elastic, gravity's and contact's energy of a state."""
         own = [m.stored(p) for m, p in zip(self.models, self.split(state), strict=True)]
-        between = self.between(state)
-        energy = between.energy(state.u.numpy()) if between else 0.0
         total = np.sum([e.row() for e in own], axis=0)
         summed = Energies.of(total)
         return Energies(
             float(summed.kinetic), float(summed.elastic), float(summed.gravity),
-            float(summed.contact) + energy,
+            float(summed.contact) + self._energy_between(state),
         )  # fmt: skip
 
     def work(self, before: State, after: State) -> tuple[float, float, float]:

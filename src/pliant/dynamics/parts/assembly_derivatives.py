@@ -17,6 +17,8 @@ from pliant.core.errors import SolverFailure
 from pliant.core.launch import to_device
 from pliant.dynamics.integrators import Integrator
 from pliant.dynamics.model import Parameters, State
+from pliant.dynamics.parts.barrier import BarrierBetween
+from pliant.dynamics.parts.barrier_derivatives import BarrierDerivatives
 from pliant.dynamics.parts.between_derivatives import BetweenDerivatives
 from pliant.dynamics.parts.contact_numbers import stiffness_change, stiffness_pull
 
@@ -129,13 +131,15 @@ class _LinearStep:
             own.linearise(start, end, scheme, precondition=False) for own, start, end in ends
         ]
         between = model.between(before, scheme.force)
-        self._softer = model.softer(between.pairs)
+        self._softer = between.softer
         self._follows = model.scene.contact.stiffness is None
-        self._between: BetweenDerivatives | None = None
+        self._between: BetweenDerivatives | BarrierDerivatives | None = None
         A: Any = sparse.block_diag([m.matrix.to_scipy() for m in model.models], format="csr")
         if between:
-            self._between = BetweenDerivatives(between, after.u.numpy(), after.v.numpy())
-            A = A + self._between.matrix(scheme.next_u[0], scheme.next_v[0])
+            barrier = isinstance(between, BarrierBetween)
+            kind: Any = BarrierDerivatives if barrier else BetweenDerivatives
+            self._between = kind(between, after.u.numpy(), after.v.numpy())
+            A = A + self._between.matrix(scheme.next_u[0], scheme.next_v[0])  # pyright: ignore
         self._free = np.flatnonzero(model.matrix.free.numpy().reshape(-1) > 0.0)
         self._A = A[self._free][:, self._free].tocsc()
         try:

@@ -35,7 +35,8 @@ jelly take 30 iterations each, here 20 and 2.5 times less time; with none of it 
 class Between:
     """Pairs and their law through one step; rest: (nodes, 3) node positions at rest, all parts'.
 
-    u: displacement at the step's start. force: (f_new, f_old) of the scheme.
+    u: displacement at the step's start. force: (f_new, f_old) of the scheme. softer: (n,) the part
+    whose modulus a pair's stiffness follows.
     """
 
     pairs: Pairs
@@ -43,6 +44,7 @@ class Between:
     rest: np.ndarray
     u: np.ndarray
     force: tuple[float, float]
+    softer: np.ndarray
 
     def __bool__(self) -> bool:
         return len(self.pairs) > 0
@@ -80,13 +82,13 @@ class Between:
         u_per_x: float,
         v_per_x: float,
         *,
-        share: float = 1.0,
+        project: bool = False,
     ) -> "PairTangent":
         """Of the step with u and v at its end: how minus the forces change with its unknown.
 
-        share: see Rubbing.change.
+        project: whether it is to be positive without question.
         """
-        at = self.at(u)
+        at, share = self.at(u), CALM if project else 1.0
         along = -self.force[0] * u_per_x * self.pairs.areas * self.law.slope(at.d)
         rubs = self._rubbing(at, v) if self.law.friction > 0.0 else None
         return PairTangent(self.pairs, at, along, rubs, sum(self.force) * v_per_x, share)

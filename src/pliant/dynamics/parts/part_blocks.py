@@ -13,12 +13,18 @@ from pliant.dynamics.model import Block, Parameters
 if TYPE_CHECKING:
     from pliant.dynamics.parts.parts_scene import PartsScene
 
-SHARED = ("gravity", "gravity_direction", "ground_normal", "ground_offset")
+GROUND = ("ground_normal", "ground_offset")
+
+SHARED = ("gravity", "gravity_direction", *GROUND)
 """Blocks of the surroundings."""
 
 NONE = ("start_amplitudes", "start_velocities", "contact_stiffness")
 """Blocks that parts do not have: they begin as they are made, and the law's stiffness is one of
 several bodies' contacts."""
+
+
+OF_RIGID = ("initial_velocity", "initial_spin")
+"""What may be unknown of a rigid part: its material is that of all of its cells together."""
 
 
 @dataclass(frozen=True)
@@ -57,10 +63,10 @@ class PartBlock(Block):
     def put(self, scene: "PartsScene", value: np.ndarray) -> "PartsScene":
         changed = self.own.put(scene.scenes[self.part], value)
         parts = list(scene.parts)
-        parts[self.part] = replace(
-            parts[self.part], material=changed.material, law=changed.law, fixed=changed.fixed,
-            velocity=changed.initial_velocity, spin=changed.initial_spin,
-        )  # fmt: skip
+        start = {"velocity": changed.initial_velocity, "spin": changed.initial_spin}
+        if not parts[self.part].rigid:
+            start |= {"material": changed.material, "law": changed.law, "fixed": changed.fixed}
+        parts[self.part] = replace(parts[self.part], **start)
         return replace(scene, parts=parts)
 
     def push(self, model: Any, change: np.ndarray) -> Parameters:
@@ -117,10 +123,14 @@ def parts_blocks(scene: "PartsScene") -> dict[str, Block]:
     found: dict[str, Block] = {}
     for k, (part, own) in enumerate(zip(scene.parts, scene.scenes, strict=True)):
         for name, block in own.blocks.items():
+            if part.rigid and name not in OF_RIGID:
+                continue
             if name not in SHARED and name not in NONE:
                 called = f"{part.name}.{name}"
                 found[called] = PartBlock(called, block.unit, block.chart, block.numbers, k, block)
     for name in SHARED:
+        if scene.contact.is_barrier and name in GROUND:
+            continue  # parts of their own have no planes then
         block = scene.scenes[0].blocks[name]
         found[name] = SharedBlock(name, block.unit, block.chart, block.numbers, block)
     return found

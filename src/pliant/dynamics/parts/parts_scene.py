@@ -64,9 +64,12 @@ class PartsScene(World, Shown):
 
     @cached_property
     def scenes(self) -> list[Any]:
-        """Each part as a scene of its own."""
+        """Each part as a scene of its own; a barrier to obstacles is that of all parts together."""
+        obstacles, law = self.obstacles, self.contact
+        if law.is_barrier:
+            obstacles, law = (), ContactLaw()
         shared = {
-            "gravity": self.gravity, "obstacles": self.obstacles, "contact": self.contact,
+            "gravity": self.gravity, "obstacles": obstacles, "contact": law,
             "integrator": self.integrator, "tolerance": self.tolerance,
             "preconditioner": self.preconditioner,
         }  # fmt: skip
@@ -125,7 +128,10 @@ class PartsScene(World, Shown):
     def usual_unknowns(self) -> list[str]:
         """Those of every part."""
         each = zip(self.parts, self.scenes, strict=True)
-        return [f"{part.name}.{name}" for part, own in each for name in own.usual_unknowns]
+        return [
+            f"{part.name}.{name}" for part, own in each if not part.rigid
+            for name in own.usual_unknowns
+        ]  # fmt: skip
 
     def nodal_forces(self, loads: Sequence[Any]) -> np.ndarray:
         """Loads of one's own loop."""

@@ -6,6 +6,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from pliant.fem.bodies.affine_body import AffineLocator
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.embedding import Embedding, Surface
 
@@ -52,6 +53,8 @@ class UnionBody:
         for body, first in zip(self.bodies, self.starts, strict=False):
             found = body.locate(points)
             away = np.abs(np.minimum(found.weights, 0.0)).sum(axis=1)  # how far beyond the cell
+            if isinstance(body.locate, AffineLocator):
+                away = body.locate.beyond(points)
             nearer = away < best
             best[nearer] = away[nearer]
             k = found.nodes.shape[1]
