@@ -75,9 +75,10 @@ def test_it_is_saved_and_resumed(swing, tmp_path):
 LOOPS = ("march", "simulate", "simulation", "small_model", "worlds")
 """Files of dynamics that a model of one's own runs through."""
 
-ITS_OWN = ("dynamics/", "inverse/complex_copy/", "app/describing/")
-"""Where the elastic body's files lie: its forces and steps, its independent copy, and how files
-describe it. What is in dynamics for every model (`for_every_model`) is not among them."""
+ITS_OWN = ("dynamics/", "inverse/complex_copy/", "app/describing/", "reduced/")
+"""Where the elastic body's files lie: its forces and steps, its independent copy, how files
+describe it, and the models that are made of one. What is in dynamics for every model
+(`for_every_model`) is not among them."""
 
 ASKS = re.compile(
     r"ImplicitModel|EnergyTerm|FrozenTerm|elastic\.linear|\.energetic\b|constitution\.tag"

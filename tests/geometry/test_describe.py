@@ -46,7 +46,7 @@ def test_round_trip(shape, rng):
 
 
 def test_every_type_is_covered():
-    assert {shape.kind for shape in EVERY} | {"field", "mesh"} == set(shape_types())
+    assert {shape.kind for shape in EVERY} | {"field", "mesh", "height_field"} == set(shape_types())
 
 
 def test_files_round_trip(tmp_path, rng):

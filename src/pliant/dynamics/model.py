@@ -270,6 +270,17 @@ class World:
         """What to know before trusting a run; velocities: of frames one step apart."""
         return []
 
+    judges_runs: bool = False
+    """Whether `run_record` has something to say."""
+
+    def run_record(self, run: Any) -> dict[str, Any]:
+        """What its model says of a run (a Trajectory), with a sentence `told`."""
+        return {}
+
+    def by_model(self, model: str, numbers: Mapping[str, Any] | None) -> Any:
+        """The same bodies, moved by another model with numbers of its own."""
+        raise BadInput("model: only a scene of one body can be fitted with another model first.")
+
 
 class Model:
     """What takes a state one step on; `scene` says with which numbers."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from pliant.core.errors import BadInput
 from pliant.core.shown import Shown
-from pliant.dynamics.constitution import DEFAULT, Constitution, Stress, constitution_of
+from pliant.dynamics.constitution import DEFAULT, Constitution, Stress, constitution_of, models
 from pliant.dynamics.integrators import INTEGRATORS, GeneralisedAlpha, Integrator
 from pliant.dynamics.loads import Fixed, Load
 from pliant.dynamics.model import Block, Model, World
@@ -236,6 +236,23 @@ class Scene(World, Shown):
         from pliant.dynamics.scene_advice import run_warnings
 
         return run_warnings(self, times, inverted, velocities)
+
+    @property
+    def judges_runs(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Whether its model is one that is compared with finite elements."""
+        return not self.constitution.finite_elements
+
+    def run_record(self, run: Any) -> dict[str, Any]:
+        """What its model says of a run, with a sentence `told`."""
+        return self.constitution.run_record(run)
+
+    def by_model(self, model: str, numbers: Mapping[str, Any] | None) -> "Scene":
+        """The same body, moved by another model with numbers of its own."""
+        kinds = models()
+        if model not in kinds:
+            raise BadInput(f"model must be one of {', '.join(kinds)}, not '{model}'.")
+        law = self.law if kinds[model].takes_law else None
+        return replace(self, model=model, law=law, numbers=numbers, source=None)
 
     def nodal_forces(self, loads: Sequence[Load]) -> np.ndarray:
         """Of loads on its surface or its cells."""

@@ -13,6 +13,7 @@ from scipy.linalg import eigh
 
 from pliant.core.errors import SolverFailure
 from pliant.dynamics.integrators import ImplicitEuler
+from pliant.dynamics.march import march
 from pliant.dynamics.scene import Scene, vector3
 from pliant.reduced.cubature import some_points
 from pliant.reduced.reduced_model import Q, ReducedModel, reduced_state
@@ -55,14 +56,13 @@ def training_poses(scene: Scene, reduction: Reduction) -> np.ndarray:
     for _ in range(LARGE // HELD):
         force = _sized(scene, model, values, modes, nodes * _linear_field(scene, rng))
         model.push(force)
-        for _ in range(HELD):
-            try:
-                state, _ = model.step(state)
-            except SolverFailure:  # too far: what was reached will do
-                none = np.zeros(model.size)
-                state = reduced_state(none, none, none, 0.0)
-                break
-            poses.append(state.arrays[Q].copy())
+        try:
+            for step in march(model, state, until=HELD):
+                state = step.after
+                poses.append(state.arrays[Q].copy())
+        except SolverFailure:  # too far: what was reached will do
+            none = np.zeros(model.size)
+            state = reduced_state(none, none, none, 0.0)
     return np.array(poses)
 
 

@@ -205,7 +205,7 @@ MOST_JUDGED = 20_000_000
 
 def _model_told(scene: Scene, directory: RunDirectory, status: str) -> dict[str, Any]:
     """What the scene's model says of a run, from the last steps that were all saved."""
-    if status != "finished" or not isinstance(scene, Scene) or scene.constitution.finite_elements:
+    if status != "finished" or not scene.judges_runs:
         return {}
     steps = directory.saved_steps()
     steps = steps[-max(4, MOST_JUDGED // scene.body.nodes.size) :]
@@ -218,7 +218,7 @@ def _model_told(scene: Scene, directory: RunDirectory, status: str) -> dict[str,
     none = np.zeros(0)
     times = np.array([s.t for s in states])
     try:
-        own = scene.constitution.run_record(Trajectory(scene, times, u, v, none, none))
+        own = scene.run_record(Trajectory(scene, times, u, v, none, none))
     except SolverFailure as failure:
         return {"model_told": str(failure)}
     return {"model_told": own.pop("told"), **own} if own else {}

@@ -13,17 +13,18 @@ import numpy as np
 
 from pliant.fem.bodies.body import Body
 from pliant.fem.bodies.embedding import Embedding
-from pliant.fem.bodies.grid_body import lattice_distances
+from pliant.fem.bodies.grid_body import lattice_distances, samples_a_cell
 from pliant.fem.cutting.convex_pieces import prism_faces, split, tetrahedra_faces, whole_pieces
 from pliant.fem.cutting.piece_simplices import piece_simplices
 from pliant.fem.cutting.sharp_cut import is_sharp, sharp_simplices
 from pliant.fem.cutting.surface_states import SNAP
+from pliant.fem.cutting.thin_layers import BEYOND
 from pliant.fem.cutting.volume_shift import shifted
 from pliant.geometry.surfaces import surfaces_of
 from pliant.geometry.upright import upright
 
-FULL = 1.0 - 1e-12
-"""Filled fraction of a whole cell."""
+ROUNDING = 1e-12
+"""Of the filled fraction of a whole cell."""
 
 AT_ONCE = 20_000
 """Cells cut together: some 200 MB."""
@@ -49,18 +50,43 @@ def clipped_cells(body: Body) -> ClippedCells | None:
     """The body as it is cut; None for meshes and bodies that do not know their shape."""
     if not body.is_grid or body.shape is None or body.lattice is None:
         return None
-    is_full = body.fill > FULL
+    is_full = np.abs(body.fill - 1.0) < ROUNDING
     simplex, position = _simplices(body, is_full)
     own = body.lattice[body.cells[:, 0]]
-    low, high = own.min(axis=0), own.max(axis=0)
+    low, high = own.min(axis=0) - 1, own.max(axis=0) + 1
     number = np.full(tuple(high - low + 1), -1)
     number[tuple((own - low).T)] = np.arange(len(own))
     near = ((position >= low) & (position <= high)).all(axis=1)
-    cell = np.where(near, number[tuple((np.clip(position, low, high) - low).T)], -1)
+    simplex, position = simplex[near], position[near]
+    cell = number[tuple((position - low).T)]
+    # a cell may be whole and hold a thin layer beyond it as well (fem.cutting.thin_layers)
+    whole = is_full | ((body.fill > 1.0) & ~np.isin(np.arange(len(own)), cell))
+    layer = np.flatnonzero(cell < 0)
+    cell[layer], side = _under(simplex[layer], position[layer], number, low, body.fill)
+    simplex[layer] += side[:, None]
+    position[layer] -= side
     kept = (cell >= 0) & ~is_full[cell]
     simplex, cell = simplex[kept], cell[kept]
     points, corners = _carried(body, simplex, cell, position[kept])
-    return ClippedCells(np.flatnonzero(is_full), points, corners, cell)
+    return ClippedCells(np.flatnonzero(whole), points, corners, cell)
+
+
+def _under(
+    simplex: np.ndarray, position: np.ndarray, number: np.ndarray, low: np.ndarray, fill: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The cell that holds each simplex of a layer, or -1, and how far it is from there."""
+    dim = position.shape[1]
+    best, cell, step = np.zeros(len(position)), np.full(len(position), -1), np.zeros_like(position)
+    for side in product((-1, 0, 1), repeat=dim):
+        if not any(side):
+            continue
+        beyond = np.max([(1.0 - simplex[:, :, d] if s < 0 else simplex[:, :, d]).max(axis=1)
+                         for d, s in enumerate(side) if s], axis=0, initial=0.0)  # fmt: skip
+        place = np.clip(position - side - low, 0, np.array(number.shape) - 1)
+        other = number[tuple(place.T)]
+        better = (other >= 0) & (beyond <= BEYOND) & (fill[other] > best)
+        best[better], cell[better], step[better] = fill[other[better]], other[better], side
+    return cell, step
 
 
 def _simplices(body: Body, is_full: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,16 +94,21 @@ def _simplices(body: Body, is_full: np.ndarray) -> tuple[np.ndarray, np.ndarray]
     assert body.shape is not None
     assert body.lattice is not None
     shape = upright(body.shape)[0] if body.follows_shape else body.shape
-    s = body.subdivisions or 1
+    s = body.subdivisions or samples_a_cell(shape, body.requested_size)
     phi, first, origin, h = lattice_distances(shape, body.requested_size, s)
     if body.subdivisions is None:
         tree = surfaces_of(shape)
         found = sharp_simplices(tree, phi, origin + h * first, h) if is_sharp(tree) else None
         if found is not None:
             return found[0], found[1] + first
-        phi = shifted(shape, phi, origin + h * first, h)
+        phi = shifted(shape, phi, origin + h * first, h / s)
     phi = np.where(np.abs(phi) < SNAP * h / s, 0.0, phi)
     cut = body.lattice[body.cells[~is_full, 0]]
+    if s > 1 and body.subdivisions is None:  # and the layers that belong to them
+        around = np.array(list(product((-1, 0, 1), repeat=body.dim)))
+        cut = np.unique((cut[:, None] + around).reshape(-1, body.dim), axis=0)
+        most = np.array(phi.shape) // s
+        cut = cut[((cut >= first) & (cut - first < most)).all(axis=1)]
     parts = np.array(list(product(range(s), repeat=body.dim)))
     cells = ((cut - first)[:, None] * s + parts).reshape(-1, body.dim)
     found = [_cut(phi, cells[i : i + AT_ONCE]) for i in range(0, len(cells), AT_ONCE)]

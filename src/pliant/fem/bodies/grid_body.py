@@ -96,7 +96,7 @@ def grid_body(
     ghost_penalty = 0 switches the stabilisation of small cuts off (for studies). told_of: look for
     pieces, and say so in the body's `warnings`.
     """
-    s = _samples_a_cell(shape, spacing)
+    s = samples_a_cell(shape, spacing)
     if subdivisions is not None:
         s = _checked_subdivisions(subdivisions)
     if axes not in AXES:
@@ -303,7 +303,7 @@ def _no_inside(h: float) -> BadInput:
     )
 
 
-def _samples_a_cell(shape: Shape, spacing: float | None) -> int:
+def samples_a_cell(shape: Shape, spacing: float | None) -> int:
     """How finely a shape is sampled within a cell [m]: as finely as a field of samples knows it."""
     if not isinstance(shape, SampledField) or spacing is None or not spacing > 0.0:
         return 1

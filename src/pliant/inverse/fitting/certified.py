@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from pliant.core.errors import BadInput, SolverFailure
-from pliant.dynamics.constitution import models
-from pliant.dynamics.scene import Scene
 from pliant.inverse.fitting.fit import Fit
 from pliant.inverse.joint.experiment import Experiment
 
@@ -80,13 +78,7 @@ def _with_model(scene: Any, model: str, numbers: Mapping[str, Any] | None) -> An
             replace(x, scene=_with_model(x.scene, model, numbers))
             if isinstance(x, Experiment) else x for x in scene
         ]  # fmt: skip
-    kinds = models()
-    if model not in kinds:
-        raise BadInput(f"model must be one of {', '.join(kinds)}, not '{model}'.")
-    if not isinstance(scene, Scene):
-        raise BadInput("model: only a scene of one body can be fitted with another model first.")
-    law = scene.law if kinds[model].takes_law else None
-    return replace(scene, model=model, law=law, numbers=numbers, source=None)
+    return scene.by_model(model, numbers)
 
 
 def _told(first: Fit, second: Fit, model: str) -> str:
