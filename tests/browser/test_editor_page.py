@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import trimesh
 from gltf_motion import check_motion
-from pages import BLOCK, Page, difference, done, hues, pixels, still, wait_for
+from pages import BLOCK, Page, alike, difference, done, hues, pixels, still, wait_for
 
 import pliant as pl
 from pliant.app.describing.scene_files import build_scene
@@ -153,7 +153,7 @@ def test_pause_and_scrub(page, editor):
     wait_for(lambda: difference(later, page.picture()) > 0.005)
     page.scrub(last)
     wait_for(lambda: page.time() == end)
-    wait_for(lambda: difference(later, page.picture()) < 0.002)
+    wait_for(lambda: alike(later, page.picture()))
 
 
 def test_keys_play_pause_step_and_undo(page, editor):
@@ -212,7 +212,7 @@ def test_view_by_stress_slice_and_cells(page, editor):
     wait_for(lambda: " m" in page.text() and difference(coloured, page.picture()) > 0.01)
     page.choose("Colour", "plain")
     page.tick("Cells")
-    wait_for(lambda: difference(plain, page.picture()) < 0.002)
+    wait_for(lambda: alike(plain, page.picture()))
 
 
 def test_dark_theme_and_back(page, editor):
@@ -231,7 +231,7 @@ def test_dark_theme_and_back(page, editor):
     warm = pixels(page.picture())
     assert ((warm[..., 0] > 150) & (warm[..., 0] > warm[..., 2] + 40)).mean() > 0.02
     page.tick("Dark theme")
-    wait_for(lambda: difference(light, page.picture()) < 0.002)
+    wait_for(lambda: alike(light, page.picture()))
 
 
 def test_pressure_and_traction_on_a_picked_region(page, editor):
