@@ -218,6 +218,16 @@ def test_a_ratio_that_the_data_do_not_tell_is_no_success():
     assert "do not tell" in reason
 
 
+def test_a_ratio_that_a_wrong_model_drives_to_its_top_is_no_success():
+    """Rubber may be there; where neighbouring residuals are off together it need not be rubber."""
+    unknowns = UnknownSet((make_unknown("poisson_ratio", 0.4, SCENE),))
+    problem, top = SimpleNamespace(unknowns=unknowns), np.array([12.0])
+    assert verdict._impossible(problem, top) == []
+    assert verdict._impossible(problem, unknowns.start(), driven=True) == []
+    (reason,) = verdict._impossible(problem, top, driven=True)
+    assert "has driven it there" in reason
+
+
 def test_extrapolated_values_stay_possible():
     unknowns = UnknownSet((make_unknown("poisson_ratio", 0.45, SCENE),))
     q = unknowns.start()
