@@ -319,7 +319,7 @@ def test_save_reopen_and_export(page, editor):
     (made,) = wait_for(lambda: list(editor.session.folder.glob("[a-z]*.glb")))
     with page.page.expect_download() as download:
         page.page.get_by_role("link", name=made.name).click()
-    data = download.value.path().read_bytes()  # what is in it: tests/app, by check_motion
+    data = download.value.path().read_bytes()
     assert data[:4] == b"glTF"
     assert data == made.read_bytes()
     page.choose("Scene", "built in: drop")
